@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Speed reference for SQLite exports: SQLite itself stepping over the columns that an analysis
-// reads, in one thread, computing nothing. Prints seconds. llmprof analyze is measured in the same
+// reads, in one thread, computing nothing. Prints seconds. gpuwhy analyze is measured in the same
 // run.
 #include <chrono>
 #include <cstdio>

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table of docs/scale.md: llmprof beside SQLite stepping over the same columns and computing nothing (bare_scan.cc).
+"""The table of docs/scale.md: gpuwhy beside SQLite stepping over the same columns and computing nothing (bare_scan.cc).
 
-  bench/table.py --program build/release/llmprof --kernels 1000000 5000000 20000000
+  bench/table.py --program build/release/gpuwhy --kernels 1000000 5000000 20000000
 
 Recordings are made by make_trace and kept in --scratch. In each round every command runs once, so that noise of the machine meets all
 of them; the best of the rounds counts. Times are of the clock, with processor time in brackets: on a busy machine only the latter can
@@ -50,7 +50,7 @@ def bare_scan(tools, files):
     """Of all files one after the other, without the start of the program."""
     seconds = cpu = 0
     for file in files:
-        _, one_cpu, _, printed = run([tools / "llmprof_bare_scan", file])
+        _, one_cpu, _, printed = run([tools / "gpuwhy_bare_scan", file])
         seconds += float(printed)
         cpu += one_cpu
     return seconds, cpu, 0
@@ -110,7 +110,7 @@ def main():
     for count in arguments.kernels:
         file = arguments.scratch / f"{count}.sqlite"
         if not file.exists():
-            run([tools / "llmprof_make_trace", file, count, "--processes", "1"])
+            run([tools / "gpuwhy_make_trace", file, count, "--processes", "1"])
         rows.append([file])
     rows += [arguments.job] if arguments.job else []
     print("| kernels | file | events | bare scan | " + " | ".join(COMMANDS) + " | peak memory per event |")

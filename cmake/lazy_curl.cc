@@ -24,7 +24,7 @@ namespace {
 void* library() {
   static void* const kLibrary = dlopen("libcurl.so.4", RTLD_LAZY | RTLD_LOCAL);
   if (kLibrary == nullptr) {
-    throw llmprof::Error(llmprof::ErrorKind::kEnvironment, "libcurl.so.4 is not installed",
+    throw gpuwhy::Error(gpuwhy::ErrorKind::kEnvironment, "libcurl.so.4 is not installed",
                          "install libcurl4 to talk to a server; everything else works without it");
   }
   return kLibrary;
@@ -34,7 +34,7 @@ template <typename Function>
 Function* in_library(Function* /*like*/, const char* name) {
   void* const found = dlsym(library(), name);
   if (found == nullptr) {
-    throw llmprof::Error(llmprof::ErrorKind::kEnvironment,
+    throw gpuwhy::Error(gpuwhy::ErrorKind::kEnvironment,
                          std::string("libcurl.so.4 has no ") + name);
   }
   return reinterpret_cast<Function*>(found);
@@ -43,24 +43,24 @@ Function* in_library(Function* /*like*/, const char* name) {
 }  // namespace
 
 // The function of the same name in the library.
-#define LLMPROF_REAL(name) \
+#define GPUWHY_REAL(name) \
   static auto* const kReal = in_library(static_cast<decltype(&name)>(nullptr), #name)
 
 extern "C" {
 
 CURLcode curl_global_init(long flags) {
-  LLMPROF_REAL(curl_global_init);
+  GPUWHY_REAL(curl_global_init);
   return kReal(flags);
 }
 
 CURL* curl_easy_init() {
-  LLMPROF_REAL(curl_easy_init);
+  GPUWHY_REAL(curl_easy_init);
   return kReal();
 }
 
-// Numbers and pointers are passed alike after the dots wherever llmprof runs (x86-64, AArch64).
+// Numbers and pointers are passed alike after the dots wherever gpuwhy runs (x86-64, AArch64).
 CURLcode curl_easy_setopt(CURL* handle, CURLoption option, ...) {
-  LLMPROF_REAL(curl_easy_setopt);
+  GPUWHY_REAL(curl_easy_setopt);
   va_list values;
   va_start(values, option);
   void* const value = va_arg(values, void*);
@@ -69,7 +69,7 @@ CURLcode curl_easy_setopt(CURL* handle, CURLoption option, ...) {
 }
 
 CURLcode curl_easy_getinfo(CURL* handle, CURLINFO info, ...) {
-  LLMPROF_REAL(curl_easy_getinfo);
+  GPUWHY_REAL(curl_easy_getinfo);
   va_list values;
   va_start(values, info);
   void* const value = va_arg(values, void*);
@@ -78,68 +78,68 @@ CURLcode curl_easy_getinfo(CURL* handle, CURLINFO info, ...) {
 }
 
 CURLcode curl_easy_perform(CURL* handle) {
-  LLMPROF_REAL(curl_easy_perform);
+  GPUWHY_REAL(curl_easy_perform);
   return kReal(handle);
 }
 
 void curl_easy_reset(CURL* handle) {
-  LLMPROF_REAL(curl_easy_reset);
+  GPUWHY_REAL(curl_easy_reset);
   kReal(handle);
 }
 
 void curl_easy_cleanup(CURL* handle) {
-  LLMPROF_REAL(curl_easy_cleanup);
+  GPUWHY_REAL(curl_easy_cleanup);
   kReal(handle);
 }
 
 const char* curl_easy_strerror(CURLcode code) {
-  LLMPROF_REAL(curl_easy_strerror);
+  GPUWHY_REAL(curl_easy_strerror);
   return kReal(code);
 }
 
 CURLM* curl_multi_init() {
-  LLMPROF_REAL(curl_multi_init);
+  GPUWHY_REAL(curl_multi_init);
   return kReal();
 }
 
 CURLMcode curl_multi_add_handle(CURLM* all, CURL* handle) {
-  LLMPROF_REAL(curl_multi_add_handle);
+  GPUWHY_REAL(curl_multi_add_handle);
   return kReal(all, handle);
 }
 
 CURLMcode curl_multi_remove_handle(CURLM* all, CURL* handle) {
-  LLMPROF_REAL(curl_multi_remove_handle);
+  GPUWHY_REAL(curl_multi_remove_handle);
   return kReal(all, handle);
 }
 
 CURLMcode curl_multi_perform(CURLM* all, int* num_running) {
-  LLMPROF_REAL(curl_multi_perform);
+  GPUWHY_REAL(curl_multi_perform);
   return kReal(all, num_running);
 }
 
 CURLMcode curl_multi_poll(CURLM* all, struct curl_waitfd* extra, unsigned int num_extra,
                           int timeout_ms, int* num_ready) {
-  LLMPROF_REAL(curl_multi_poll);
+  GPUWHY_REAL(curl_multi_poll);
   return kReal(all, extra, num_extra, timeout_ms, num_ready);
 }
 
 CURLMsg* curl_multi_info_read(CURLM* all, int* num_left) {
-  LLMPROF_REAL(curl_multi_info_read);
+  GPUWHY_REAL(curl_multi_info_read);
   return kReal(all, num_left);
 }
 
 CURLMcode curl_multi_cleanup(CURLM* all) {
-  LLMPROF_REAL(curl_multi_cleanup);
+  GPUWHY_REAL(curl_multi_cleanup);
   return kReal(all);
 }
 
 struct curl_slist* curl_slist_append(struct curl_slist* list, const char* text) {
-  LLMPROF_REAL(curl_slist_append);
+  GPUWHY_REAL(curl_slist_append);
   return kReal(list, text);
 }
 
 void curl_slist_free_all(struct curl_slist* list) {
-  LLMPROF_REAL(curl_slist_free_all);
+  GPUWHY_REAL(curl_slist_free_all);
   kReal(list);
 }
 

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libllmprof.so is made of the layers; CMake wants a source of its own.
+// libgpuwhy.so is made of the layers; CMake wants a source of its own.

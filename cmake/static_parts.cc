@@ -4,7 +4,7 @@
 // that the linker misses. And a C library that would load a machine's own modules to find the address of a server, of
 // another C library perhaps: it asks the machine's files and DNS, which it holds itself.
 #include <fmt/format-inl.h>
-#ifndef LLMPROF_NO_MODULES
+#ifndef GPUWHY_NO_MODULES
 #include <nss.h>
 #endif
 
@@ -14,7 +14,7 @@ template thousands_sep_result<char> thousands_sep_impl<char>(locale_ref);
 template std::locale locale_ref::get<std::locale>() const;
 }  // namespace fmt::detail
 
-#ifndef LLMPROF_NO_MODULES
+#ifndef GPUWHY_NO_MODULES
 namespace {
 
 [[gnu::constructor]] void load_no_modules() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Converter of the YAML files below a folder to JSON, run while the program is built:
-//   llmprof_yaml_to_json FOLDER OUT
+//   gpuwhy_yaml_to_json FOLDER OUT
 //
 // yaml-cpp takes 80 ms for the table of GPUs, JSON less than one. A mistake in a file stops the
 // build.
@@ -28,8 +28,8 @@ int main(int argc, char** argv) {
       }
       const fs::path out = to / path.lexically_relative(from);
       fs::create_directories(out.parent_path());
-      const llmprof::Json value = llmprof::parse_yaml(llmprof::read_file(path), path.string());
-      llmprof::write_file(out, llmprof::to_json_line(value) + "\n");
+      const gpuwhy::Json value = gpuwhy::parse_yaml(gpuwhy::read_file(path), path.string());
+      gpuwhy::write_file(out, gpuwhy::to_json_line(value) + "\n");
     }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

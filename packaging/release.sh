@@ -13,23 +13,23 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct "$commit")
 export SOURCE_DATE_EPOCH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-git clone -q --no-checkout . "$work/llmprof"
-cd "$work/llmprof"
+git clone -q --no-checkout . "$work/gpuwhy"
+cd "$work/gpuwhy"
 git checkout -q --detach "$commit"
-version=$(sed -n 's/^project(llmprof VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+version=$(sed -n 's/^project(gpuwhy VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 # A tag that names another version would be found out by users only.
 if [ -n "${2:-}" ] && [[ $2 == v* ]] && [ "$2" != "v$version" ]; then
   echo "the tag is $2, and CMakeLists.txt says $version" >&2
   exit 2
 fi
 mkdir -p "$out"
-cmake --preset release -DBUILD_TESTING=OFF -DLLMPROF_WITH_LLAMA=OFF
+cmake --preset release -DBUILD_TESTING=OFF -DGPUWHY_WITH_LLAMA=OFF
 cmake --build build/release
-packaging/tarball.sh build/release "$out/llmprof-$version-linux-$(uname -m).tar.gz"
+packaging/tarball.sh build/release "$out/gpuwhy-$version-linux-$(uname -m).tar.gz"
 cpack -G DEB --config build/release/CPackConfig.cmake -B "$work/deb"
 cp "$work"/deb/*.deb "$out"
 packaging/wheel.sh "$out"
-python3 packaging/sbom.py --out "$out/llmprof-$version.spdx.json"
+python3 packaging/sbom.py --out "$out/gpuwhy-$version.spdx.json"
 # The newest part of CHANGELOG.md, without its heading.
 awk '/^## / { if (seen++) exit; next } seen' CHANGELOG.md >"$out/NOTES.md"
 cd "$out"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""llmprof baseline set, list and show, and a gate that goes by the name: runs with marked stages, runs that do not belong together."""
+"""gpuwhy baseline set, list and show, and a gate that goes by the name: runs with marked stages, runs that do not belong together."""
 import argparse
 import json
 import pathlib
@@ -32,10 +32,10 @@ def main():
             database.close()
         make_recording(f"{folder}/other.sqlite", "analyze-nocuda")
         run("baseline", "set", "main", "a.sqlite", "b.sqlite")
-        kept = json.loads((pathlib.Path(folder) / ".llmprof/baselines/main.json").read_text())
+        kept = json.loads((pathlib.Path(folder) / ".gpuwhy/baselines/main.json").read_text())
         assert [row["label"] for row in kept["runs"]] == ["a.sqlite", "b.sqlite"], kept["runs"]
         assert "main" in run("baseline", "list") and "a.sqlite" in run("baseline", "show", "main")
-        hostile = pathlib.Path(folder) / ".llmprof/baselines/a\x1b[31m.json"
+        hostile = pathlib.Path(folder) / ".gpuwhy/baselines/a\x1b[31m.json"
         hostile.write_text(json.dumps(kept))
         listed = run("baseline", "list")
         assert "\x1b" not in listed and "a\\x1b[31m" in listed, listed
@@ -44,7 +44,7 @@ def main():
         told = run("gate", "c.sqlite", "--baseline", "main", code=4)
         assert "inconclusive" in told and "What changed" in told, told
         assert "cannot be a baseline" in run("baseline", "set", "mixed", "a.sqlite", "other.sqlite", code=7)
-        assert not (pathlib.Path(folder) / ".llmprof/baselines/mixed.json").exists()
+        assert not (pathlib.Path(folder) / ".gpuwhy/baselines/mixed.json").exists()
         run("gate", "other.sqlite", "--baseline", "main", code=6)
         assert "plain word" in run("baseline", "set", "../x", "a.sqlite", code=2)
     return 0

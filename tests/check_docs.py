@@ -2,24 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checker of the documents: runs their examples, and searches the whole source for odd turns of phrase.
 
-In README.md and docs/*.md a block fenced as ```console is a session: a line `$ llmprof ...` is run, in order, in one
+In README.md and docs/*.md a block fenced as ```console is a session: a line `$ gpuwhy ...` is run, in order, in one
 empty directory a document, and what follows it must be what is printed (both streams). A line `...` stands for any
 lines. An exit code other than 0 is noted on the command as `# exit 2`.
 
 A comment `<!-- recording NAME.sqlite of CASE -->` makes the recording of a golden case (CASE/FILE: of its FILE.sql) there first; `<!-- screen 100x40 -->` says
 that every session of the document, with what it prints, fits a terminal of that size.
 
-A command that is only mentioned, `llmprof compare --json` in a sentence or in a block of another kind, may name only commands and
+A command that is only mentioned, `gpuwhy compare --json` in a sentence or in a block of another kind, may name only commands and
 options that there are.
 
 A block fenced as ```sh is what a person types once on a machine; each of its lines must stand in .ci/run, which
-really does it. docs/cli.md must show `llmprof COMMAND --help` for every command that `llmprof list commands` names.
+really does it. docs/cli.md must show `gpuwhy COMMAND --help` for every command that `gpuwhy list commands` names.
 
 TURNS lists phrases that docs/style.md refuses, each with a plain replacement. Documents, strings and comments of the project must
 have none. A phrase is also found across a line break, with the comment marks or quotes of that line between its words. What a
 document quotes from the program (sessions, the table of keys) is left out, because its source is searched.
 
-  check_docs.py --source . --program build/release/llmprof [--update]
+  check_docs.py --source . --program build/release/gpuwhy [--update]
   check_docs.py --source . --words      the odd turns alone, which needs no program
 """
 import argparse
@@ -39,7 +39,7 @@ RECORDING = re.compile(r"^<!-- recording (\S+) of (\S+) -->$", re.M)
 SCREEN = re.compile(r"^<!-- screen (\d+)x(\d+) -->$", re.M)
 EXIT = re.compile(r"\s+# exit (\d+)$")
 # Up to the end of the code span, the program that is run, or the next shell operator.
-MENTION = re.compile(r"(?:^|[`\s({]|release/)llmprof ([a-z]+(?![a-z,.])[^`\n|;>]*)", re.M)
+MENTION = re.compile(r"(?:^|[`\s({]|release/)gpuwhy ([a-z]+(?![a-z,.])[^`\n|;>]*)", re.M)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 README_LINES = 120
 
@@ -86,8 +86,8 @@ def run(program, command, directory):
         expected_code = int(match.group(1))
         command = command[:match.start()]
     words = shlex.split(command)
-    if words[0] != "llmprof":
-        return None, f"only llmprof may be run, not {words[0]}"
+    if words[0] != "gpuwhy":
+        return None, f"only gpuwhy may be run, not {words[0]}"
     environment = {"PATH": os.environ.get("PATH", ""), "HOME": directory, "LANG": "C.UTF-8", "TERM": "dumb"}
     environment.update((k, v) for k, v in os.environ.items() if k.endswith("SAN_OPTIONS"))
     result = subprocess.run([str(program)] + words[1:], cwd=directory, env=environment,
@@ -190,7 +190,7 @@ class Mentions:
         return self.options[command]
 
     def problems(self, text):
-        """Blocks of sessions are run, and prose may say what llmprof does: only code counts there."""
+        """Blocks of sessions are run, and prose may say what gpuwhy does: only code counts there."""
         blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S)
         fenced = [block for kind, block in blocks if kind not in ("console", "cpp", "sql")]
         inline = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
@@ -201,11 +201,11 @@ class Mentions:
             if words[0] in self.parents and (len(words) == 1 or words[1].startswith("--")):
                 continue  # all commands of that name
             if command not in self.commands:
-                yield f"llmprof has no command '{command}': 'llmprof {mention}'"
+                yield f"gpuwhy has no command '{command}': 'gpuwhy {mention}'"
                 continue
             for option in OPTION.findall(" ".join(words)):
                 if option not in self.options_of(command):
-                    yield f"llmprof {command} has no option {option}: 'llmprof {mention}'"
+                    yield f"gpuwhy {command} has no option {option}: 'gpuwhy {mention}'"
 
 
 def odd_turns(source):
@@ -264,9 +264,9 @@ def main():
             failed = True
             print(f"{name}: {problem}", file=sys.stderr)
     for row in listed:
-        if f"llmprof {row['command']} --help" not in shown:
+        if f"gpuwhy {row['command']} --help" not in shown:
             failed = True
-            print(f"docs/cli.md does not show llmprof {row['command']} --help", file=sys.stderr)
+            print(f"docs/cli.md does not show gpuwhy {row['command']} --help", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""llmprof compare and gate as a pipeline uses them: runs given twice, globs on both sides, files that cannot be written, reports
+"""gpuwhy compare and gate as a pipeline uses them: runs given twice, globs on both sides, files that cannot be written, reports
 for other tools, and JSON that keeps to docs/schema/compare.schema.json."""
 import argparse
 import glob
@@ -90,7 +90,7 @@ def check_sides(runs):
         told = runs.run("gate", "--allow", "launches", *words, code=3).stdout
         assert "6 runs of the base, 6 of the candidate." in told, told
     told = runs.run("gate", "b0.sqlite", "--baseline", "main", "b1.sqlite", code=2).stderr
-    assert "on which side is b1.sqlite?" in told and "llmprof gate RUN... --baseline main" in told, told
+    assert "on which side is b1.sqlite?" in told and "gpuwhy gate RUN... --baseline main" in told, told
     told = runs.run("gate", "--baseline", *base, *candidate, code=2).stderr
     assert "none is left to judge" in told and "come first" in told, told
     assert "empty" in runs.run("gate", "b0.sqlite", "--baseline", "", code=2).stderr
@@ -139,17 +139,17 @@ def check_files(runs):
     assert (suite.get("failures"), suite.get("errors")) == ("0", "1"), suite.attrib
     result = runs.run(*words, "--ci", "gitlab", code=3)
     lines = result.stdout.splitlines()
-    assert lines[0] == "# TYPE llmprof gauge" and lines[-1] == "# EOF" and lines[1].startswith('llmprof{name="pace",measure="latency_ns"} '), lines
+    assert lines[0] == "# TYPE gpuwhy gauge" and lines[-1] == "# EOF" and lines[1].startswith('gpuwhy{name="pace",measure="latency_ns"} '), lines
     assert runs.run("report", "a0.sqlite", "--ci", "gitlab").stdout.endswith("# EOF\n")
 
 
 def check_refusals(runs):
-    file = runs.folder / ".llmprof/baselines/newer.json"
+    file = runs.folder / ".gpuwhy/baselines/newer.json"
     runs.run("baseline", "set", "newer", "a0.sqlite", "a1.sqlite")
     kept = json.loads(file.read_text())
     file.write_text(json.dumps(kept | {"schema_version": 2}))
     told = runs.run("gate", "b0.sqlite", "--baseline", "newer", code=1).stderr
-    assert "written by a newer llmprof (schema_version 2)" in told, told
+    assert "written by a newer gpuwhy (schema_version 2)" in told, told
     file.unlink()
     runs.run("analyze", "b0.sqlite", "--out", "bundle")
     runs.run("compare", "a0.sqlite", "bundle")
@@ -201,7 +201,7 @@ def check_errors(runs):
         result = runs.run(*words, "--junit", "error.xml", "--out", "error.json", "--json", code=2)
         assert told in result.stderr, (name, result.stderr)
         document = json.loads((runs.folder / "error.json").read_text())
-        assert document["schema"] == "llmprof.error" and document["exit_code"] == 2 and told in document["error"], document
+        assert document["schema"] == "gpuwhy.error" and document["exit_code"] == 2 and told in document["error"], document
         assert json.loads(result.stdout) == document, result.stdout
         suite = xml.etree.ElementTree.parse(runs.folder / "error.xml").getroot().find("testsuite")
         assert (suite.get("tests"), suite.get("errors")) == ("1", "1"), suite.attrib
@@ -226,11 +226,11 @@ def check_errors(runs):
     # A job that runs on GitHub shows the error at the job and in its summary.
     result = runs.run("gate", "b0.sqlite", "--budget", "missing.yaml", "--ci", "github", code=2)
     assert result.stdout.startswith("## Comparison") and "Nothing was judged" in result.stdout, result.stdout
-    assert "::error title=llmprof gate::" in result.stderr and "missing.yaml" in result.stderr, result.stderr
+    assert "::error title=gpuwhy gate::" in result.stderr and "missing.yaml" in result.stderr, result.stderr
     result = runs.run("gate", "b0.sqlite", "--budget", "tight.yaml", "--ci", "github", code=3)
-    assert "::error title=llmprof gate::regress: outside its limit" in result.stderr, result.stderr
+    assert "::error title=gpuwhy gate::regress: outside its limit" in result.stderr, result.stderr
     result = runs.run("gate", "a1.sqlite", "--baseline", "a0.sqlite", "--ci", "github", code=4)
-    assert "::warning title=llmprof gate::inconclusive: " in result.stderr and "\n" not in result.stderr.strip(), result.stderr
+    assert "::warning title=gpuwhy gate::inconclusive: " in result.stderr and "\n" not in result.stderr.strip(), result.stderr
     # Words that are refused leave no file of an earlier job.
     for wrong in (["--bogus"], ["--top", "none"], ["--ci", "travis"]):
         for name in ("stale.xml", "stale.json"):
@@ -305,15 +305,15 @@ def check_limits(runs):
 
 
 def check_baselines(runs):
-    folder = runs.folder / ".llmprof/baselines"
+    folder = runs.folder / ".gpuwhy/baselines"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "bad.json").write_text('{"x":')
     told = runs.run("gate", "a0.sqlite", "--baseline", "bad", code=1).stderr
-    assert "bad.json is damaged, or not a baseline" in told and "llmprof baseline set bad BUNDLE..." in told, told
+    assert "bad.json is damaged, or not a baseline" in told and "gpuwhy baseline set bad BUNDLE..." in told, told
     (folder / "bad.json").unlink()
     """One bad file among baselines is named, and the others are listed."""
     runs.run("baseline", "set", "good", "a0.sqlite", "a1.sqlite", "--directory", "kept")
-    (runs.folder / "kept/torn.json").write_text('{"schema": "llmprof.baseline", "sch')
+    (runs.folder / "kept/torn.json").write_text('{"schema": "gpuwhy.baseline", "sch')
     result = runs.run("baseline", "list", "--directory", "kept")
     assert "good" in result.stdout and "torn" in result.stdout and "torn.json cannot be used" in result.stderr, result
     rows = json.loads(runs.run("baseline", "list", "--directory", "kept", "--json").stdout)["baselines"]
@@ -335,7 +335,7 @@ def check_json(runs, schema):
             documents.append(runs.run("compare", f"{name}-base.sqlite", f"{name}-candidate.sqlite", "--json"))
     for text in (result.stdout for result in documents):
         document = json.loads(text)
-        assert list(document)[:2] == ["schema", "schema_version"] and document["schema"] == "llmprof.compare"
+        assert list(document)[:2] == ["schema", "schema_version"] and document["schema"] == "gpuwhy.compare"
         if jsonschema:
             jsonschema.Draft202012Validator(schema).validate(document)
             for key in ("exit_code", "repeated_runs"):
@@ -348,7 +348,7 @@ def check_json(runs, schema):
                                     (["baseline", "show", "named"], "baseline_runs", "runs"), (["explain", "launch_bound"], "explain", "means"),
                                     (["explain", "a0.sqlite", "capture.kernel_ns"], "explain", "value")):
         document = json.loads(runs.run(*words, "--json").stdout)
-        assert list(document)[:2] == ["schema", "schema_version"] and document["schema"] == f"llmprof.{schema_name}", (words, document)
+        assert list(document)[:2] == ["schema", "schema_version"] and document["schema"] == f"gpuwhy.{schema_name}", (words, document)
         assert key in document, (words, list(document))
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A build without a history server (LLMPROF_HISTORY=OFF): CMake finds and links no libcurl, `merge` and questions to a folder
+"""A build without a history server (GPUWHY_HISTORY=OFF): CMake finds and links no libcurl, `merge` and questions to a folder
 work, and whatever needs a server says what is missing."""
 import argparse
 import pathlib
@@ -16,7 +16,7 @@ def run(*argv, code=0):
 
 
 def check_configuration(source, folder):
-    run("cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DLLMPROF_HISTORY=OFF", "-DBUILD_TESTING=OFF", "-DLLMPROF_WITH_LLAMA=OFF")
+    run("cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DGPUWHY_HISTORY=OFF", "-DBUILD_TESTING=OFF", "-DGPUWHY_WITH_LLAMA=OFF")
     rules = (folder / "build.ninja").read_text()
     assert "libcurl" not in rules and "http_none.cc" in rules and "net/http.cc" not in rules
 
@@ -29,7 +29,7 @@ def check_program(program, make_ranks, folder):
     server = ("--to", "http://127.0.0.1:9")
     for words in (("init",), ("push", folder), ("sql", "SELECT 1"), ("status",), ("top",)):
         said = run(program, "fleet", *words, *server, code=5)
-        assert "this build of llmprof cannot talk to servers" in said, (words, said)
+        assert "this build of gpuwhy cannot talk to servers" in said, (words, said)
 
 
 def main():

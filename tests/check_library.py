@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library and the program agree, byte for byte, on every recording.
 
-Each recording of tests/golden, and of the corpus where it is there, is read by `llmprof analyze --json` and by a
-program linked against libllmprof. Both print the same metrics, or refuse the file with the same sentence.
+Each recording of tests/golden, and of the corpus where it is there, is read by `gpuwhy analyze --json` and by a
+program linked against libgpuwhy. Both print the same metrics, or refuse the file with the same sentence.
 """
 import argparse
 import pathlib

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checker and generator (--update) of docs/llmprof.1 from the program's own help: every command, option and exit code."""
+"""Checker and generator (--update) of docs/gpuwhy.1 from the program's own help: every command, option and exit code."""
 import argparse
 import pathlib
 import re
 import subprocess
 import sys
 
-HEAD = r""".TH LLMPROF 1 "" "llmprof" "User Commands"
+HEAD = r""".TH GPUWHY 1 "" "gpuwhy" "User Commands"
 .SH NAME
-llmprof \- deep profiling of LLM workloads on NVIDIA GPUs
+gpuwhy \- deep profiling of LLM workloads on NVIDIA GPUs
 .SH SYNOPSIS
-.B llmprof
+.B gpuwhy
 .I COMMAND
 .RI [ OPTION ...]
 .SH DESCRIPTION
@@ -21,11 +21,11 @@ each nanosecond of the GPU went, how far that is from the speed of light of the 
 """
 TAIL = r""".SH FILES
 .TP
-.I llmprof-runs/
+.I gpuwhy-runs/
 Bundles of runs, one folder each; artifacts.dir names another place.
 .TP
-.I .llmprof/baselines/
-Baselines of llmprof gate.
+.I .gpuwhy/baselines/
+Baselines of gpuwhy gate.
 .SH SEE ALSO
 .BR nsys (1),
 .BR ncu (1)
@@ -44,7 +44,7 @@ def roff(text):
 
 def section(path, text):
     lines = text.splitlines()
-    out = [f".SS llmprof {roff(path)}", roff(lines[0])]
+    out = [f".SS gpuwhy {roff(path)}", roff(lines[0])]
     mode, examples = "", []
     for line in lines[1:]:
         if line in ("Positionals:", "Options:", "Subcommands:"):
@@ -82,13 +82,13 @@ def main():
     parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--update", action="store_true")
     asked = parser.parse_args()
-    path = asked.source / "docs/llmprof.1"
+    path = asked.source / "docs/gpuwhy.1"
     made = manual(asked.program)
     assert made.count(".TP") > 100 and "\\-\\-repeat" in made, "the page lacks options"
     if asked.update:
         path.write_text(made)
     elif path.read_text() != made:
-        sys.exit("docs/llmprof.1 is not what the program says: tests/check_man.py --update writes it")
+        sys.exit("docs/gpuwhy.1 is not what the program says: tests/check_man.py --update writes it")
     return 0
 
 

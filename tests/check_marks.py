@@ -202,22 +202,22 @@ def check_broken_marks(case, source):
     """Whatever is wrong with the marks themselves, the program does not notice."""
     root = case.package(FAKE)
     text = PROGRAM + "print(model.generate(Tensor(3, 17)), model.calls)\n"
-    for file, broken in (("llmprof_marks.py", "def ("), ("llmprof_marks.py", "import nosuch"),
-                         ("llmprof_mark_transformers.py", "1 / 0"), ("llmprof_mark_transformers.py", "x = "),
-                         ("llmprof_mark_transformers.py", "def install(module, marks): raise RuntimeError('broken')"),
-                         ("libllmprof_marks.so", "not a library"), ("libllmprof_marks.so", None)):
+    for file, broken in (("gpuwhy_marks.py", "def ("), ("gpuwhy_marks.py", "import nosuch"),
+                         ("gpuwhy_mark_transformers.py", "1 / 0"), ("gpuwhy_mark_transformers.py", "x = "),
+                         ("gpuwhy_mark_transformers.py", "def install(module, marks): raise RuntimeError('broken')"),
+                         ("libgpuwhy_marks.so", "not a library"), ("libgpuwhy_marks.so", None)):
         folder, notes = case.folder / "marks", case.folder / "notes.txt"
         shutil.rmtree(folder, ignore_errors=True)
         notes.unlink(missing_ok=True)
         shutil.copytree(source / "src/marks/python", folder, ignore=shutil.ignore_patterns("__pycache__"))
         if broken is not None:
             (folder / file).write_text(broken)
-        said = case.bare(text, PYTHONPATH=f"{folder}:{root}", LLMPROF_MARK="transformers", LLMPROF_MARK_NOTES=str(notes))
+        said = case.bare(text, PYTHONPATH=f"{folder}:{root}", GPUWHY_MARK="transformers", GPUWHY_MARK_NOTES=str(notes))
         assert said == "12 4\n", (file, broken, said)
         told = notes.read_text() if notes.exists() else ""
-        # Where llmprof_marks.py itself is broken nothing can be told; llmprof run then says that nothing was imported.
-        assert file == "llmprof_marks.py" or "no " in told, (file, broken, told)
-    said = case.bare(text, PYTHONPATH=f"{folder}:{root}", LLMPROF_MARK="transformers", LLMPROF_MARK_NOTES="/nosuch/notes")
+        # Where gpuwhy_marks.py itself is broken nothing can be told; gpuwhy run then says that nothing was imported.
+        assert file == "gpuwhy_marks.py" or "no " in told, (file, broken, told)
+    said = case.bare(text, PYTHONPATH=f"{folder}:{root}", GPUWHY_MARK="transformers", GPUWHY_MARK_NOTES="/nosuch/notes")
     assert said == "12 4\n", said
 
 
@@ -242,7 +242,7 @@ def check_usage(case):
         assert result.returncode == 2 and words in result.stderr, result
     dry = subprocess.run([case.program, "run", "--dry-run", "--passes", "baseline", "--mark", "transformers", "--", "true"],
                          capture_output=True, text=True)
-    assert "PYTHONPATH=SCRATCH/marks" in dry.stdout and "LLMPROF_MARK=transformers" in dry.stdout, dry
+    assert "PYTHONPATH=SCRATCH/marks" in dry.stdout and "GPUWHY_MARK=transformers" in dry.stdout, dry
 
 
 def check_start(case, source):
@@ -261,7 +261,7 @@ def check_start(case, source):
 
     bare = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
     bare["PYTHONHASHSEED"] = "0"
-    marked = {**bare, "PYTHONPATH": str(folder), "LLMPROF_MARK": "transformers", "LLMPROF_MARK_NOTES": str(case.folder / "n")}
+    marked = {**bare, "PYTHONPATH": str(folder), "GPUWHY_MARK": "transformers", "GPUWHY_MARK_NOTES": str(case.folder / "n")}
     subprocess.run([sys.executable, "-c", "pass"], env=marked, check=True)  # writes the .pyc files
     added = instructions(marked) - instructions(bare)
     print(f"  start of Python: {added:+,} instructions")
@@ -274,7 +274,7 @@ def main():
     parser.add_argument("--source", required=True, type=pathlib.Path)
     parser.add_argument("--only")
     arguments = parser.parse_known_args()[0]
-    with tempfile.TemporaryDirectory(prefix="llmprof-marks-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gpuwhy-marks-") as folder:
         case = Case(arguments.program, folder)
         case.package(FAKE)
         for name, check in sorted(globals().items()):

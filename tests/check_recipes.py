@@ -60,9 +60,9 @@ def violations(source):
         found += [f"{recipe} lacks {name}" for name in sorted(wanted - names)]
         if recipe != DEBIAN:  # which has much besides, for tests
             found += [f"{recipe} lists {name}, which CMakeLists.txt does not want" for name in sorted(names - wanted)]
-    version = re.search(r"^project\(llmprof VERSION (\S+)", cmake, re.M)[1]
+    version = re.search(r"^project\(gpuwhy VERSION (\S+)", cmake, re.M)[1]
     versions = {CONDA: re.search(r'^  version: "([^"]+)"', conda, re.M)[1], PIXI: pixi["workspace"]["version"],
-                VCPKG: vcpkg["version"], CHANGELOG: re.match(r"llmprof \(([^)]+)\)", read(CHANGELOG))[1]}
+                VCPKG: vcpkg["version"], CHANGELOG: re.match(r"gpuwhy \(([^)]+)\)", read(CHANGELOG))[1]}
     found += [f"{recipe} is of version {one}, CMakeLists.txt of {version}" for recipe, one in versions.items() if one != version]
     for name, task in pixi["tasks"].items():
         if not isinstance(task, dict) or task.get("cwd") != "..":
@@ -83,8 +83,8 @@ PLANTS = [("CMakeLists.txt", "find_package(CURL REQUIRED)", "find_package(CURL R
           (CONDA, 'version: "0.', 'version: "7.', "is of version 7."),
           (PIXI, '\nversion = "0.', '\nversion = "7.', "is of version 7."),
           (VCPKG, '"version": "0.', '"version": "7.', "is of version 7."),
-          (CHANGELOG, "llmprof (0.", "llmprof (7.", "is of version 7."),
-          (PIXI, 'llmprof doctor", cwd = ".."', 'llmprof doctor"', "does not start"),
+          (CHANGELOG, "gpuwhy (0.", "gpuwhy (7.", "is of version 7."),
+          (PIXI, 'gpuwhy doctor", cwd = ".."', 'gpuwhy doctor"', "does not start"),
           (PIXI, " -DBUILD_TESTING=OFF", "", "builds the tests")]
 
 

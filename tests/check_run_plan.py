@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`llmprof run --plan OTHER`: ncu is planned from another recording, whose numbers are not those of this run. A script stands for ncu."""
+"""`gpuwhy run --plan OTHER`: ncu is planned from another recording, whose numbers are not those of this run. A script stands for ncu."""
 import argparse
 import json
 import os
@@ -34,7 +34,7 @@ def main():
         result = subprocess.run([arguments.program, "run", "--progress", "plain", "--passes", "baseline,ncu", "--plan", str(other),
                                  f"artifacts.dir={folder / 'runs'}", "--", arguments.workload],
                                 capture_output=True, text=True, timeout=120,
-                                env={"PATH": os.environ["PATH"], "HOME": directory, "TMPDIR": directory, "LLMPROF_NCU": str(ncu)})
+                                env={"PATH": os.environ["PATH"], "HOME": directory, "TMPDIR": directory, "GPUWHY_NCU": str(ncu)})
         assert result.returncode == 7, result
         bundle = next((folder / "runs").iterdir())
         plan = json.loads((bundle / "ncu/plan.json").read_text())
@@ -47,7 +47,7 @@ def main():
                 assert kernel["kernel_name"] not in (bundle / name).read_text(), (name, kernel["kernel_name"])
 
         line = next(line for line in result.stderr.splitlines() if "without ranges" in line)
-        assert "::" not in line and f"llmprof run --passes baseline,ncu --plan {other} " in line, line
+        assert "::" not in line and f"gpuwhy run --passes baseline,ncu --plan {other} " in line, line
     return 0
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Test of what `llmprof run` says of a program without marks: each fact once, the command without its secrets, and what to type next.
+"""Test of what `gpuwhy run` says of a program without marks: each fact once, the command without its secrets, and what to type next.
 
 Only the baseline pass runs, so neither a GPU nor nsys is needed.
 """
@@ -29,9 +29,9 @@ def check_command(program, folder):
     command = f"{pathlib.Path(sys.executable).name} -c pass --api-key '[scrubbed]'"
     assert metrics["capture"]["command"] == command, metrics["capture"]["command"]
     page = (bundle / "report.html").read_text()
-    assert "<title>" + command.replace("'", "&#39;") + " - llmprof report</title>" in page, page[:2000]
+    assert "<title>" + command.replace("'", "&#39;") + " - gpuwhy report</title>" in page, page[:2000]
     assert command.split(" --")[0] in (bundle / "stakeholder_summary.md").read_text()
-    assert f"llmprof run --mark transformers -- {command}" in said, said
+    assert f"gpuwhy run --mark transformers -- {command}" in said, said
     for path in bundle.rglob("*"):
         assert not path.is_file() or SECRET.encode() not in path.read_bytes(), path
 

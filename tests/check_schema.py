@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checker of metrics.json against docs/schema/metrics.schema.json, with Debian's python3-jsonschema.
 
-Goldens, whatever the corpus holds, and files given by name. Every number must also have an origin, which `llmprof explain`
+Goldens, whatever the corpus holds, and files given by name. Every number must also have an origin, which `gpuwhy explain`
 prints.
 
-  check_schema.py --source DIR [--program LLMPROF --corpus DIR] [FILE...]
+  check_schema.py --source DIR [--program GPUWHY --corpus DIR] [FILE...]
   check_schema.py --source DIR --self-test     files with one thing wrong must be refused
 """
 import argparse
@@ -31,7 +31,7 @@ def goldens(source):
         text = path.read_text()
         if text.startswith("{"):
             document = json.loads(text)
-            if document.get("schema") == "llmprof.metrics":
+            if document.get("schema") == "gpuwhy.metrics":
                 yield path.parent.name, document
 
 

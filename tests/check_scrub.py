@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Test of llmprof scrub on a recording and a bundle with planted secrets: afterwards no byte contains one, compressed data included,
+"""Test of gpuwhy scrub on a recording and a bundle with planted secrets: afterwards no byte contains one, compressed data included,
 and the analysis is the same."""
 import argparse
 import base64
@@ -284,7 +284,7 @@ def check_manifest(program, folder):
     """The manifest lists names and hashes: it is renewed before the last search."""
     place = fill(folder, {f"log-{SHAPE}.txt": "x", "a.txt": f"token={SHAPE}"})
     files = [{"path": path.name, "size_bytes": 1, "sha256": "0" * 64} for path in place.iterdir()]
-    (place / "manifest.json").write_text(json.dumps({"schema": "llmprof.manifest", "schema_version": 1, "run_id": "x", "run": {},
+    (place / "manifest.json").write_text(json.dumps({"schema": "gpuwhy.manifest", "schema_version": 1, "run_id": "x", "run": {},
                                                      "files": files}))
     run(program, "scrub", place)
     none_left(place)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Test of secrets in the files of a failing nsys: one that cannot export, one that leaves its raw stream, one whose report contains a key.
-The bundle of `llmprof run` must contain none."""
+The bundle of `gpuwhy run` must contain none."""
 import argparse
 import os
 import pathlib
@@ -13,7 +13,7 @@ import tempfile
 KEY = "hf_" + "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0z"
 LINE = "MIIEpAIBAAKCAQEA7bq2vX9"
 
-# What `llmprof run` asks of nsys. EXPORT is done with $sqlite, PROFILE with $report.
+# What `gpuwhy run` asks of nsys. EXPORT is done with $sqlite, PROFILE with $report.
 NSYS = """#!/bin/sh
 report= sqlite=
 for word in "$@"; do case $word in --output=*) report=${word#--output=}; sqlite=$report;; esac; done
@@ -40,7 +40,7 @@ class Bench:
         nsys.chmod(0o755)
         result = subprocess.run([self.program, "run", "--progress", "plain", f"artifacts.dir={place / 'runs'}", *overrides, "--", *command],
                                 capture_output=True, text=True, timeout=120,
-                                env={"PATH": os.environ["PATH"], "HOME": str(place), "TMPDIR": str(place), "LLMPROF_NSYS": str(nsys), **(variables or {})})
+                                env={"PATH": os.environ["PATH"], "HOME": str(place), "TMPDIR": str(place), "GPUWHY_NSYS": str(nsys), **(variables or {})})
         bundle = next((place / "runs").iterdir())
         return {str(path.relative_to(bundle)): path.read_bytes() for path in bundle.rglob("*") if path.is_file()}, result
 
@@ -121,7 +121,7 @@ def main():
         script = f"printf -- '-----BEGIN PRIVATE KEY-----\\n{LINE}\\n-----END PRIVATE KEY-----\\nfine\\n'"
         files, _ = bench.run(clean_report, "exit 1", command=("/bin/sh", "-c", script))
         assert not holders(files, LINE) and b"fine" in files["baseline/log.txt"], files["baseline/log.txt"]
-        script = f'{asked.workload}; sed -i s/decode/pwd=x1/g "$LLMPROF_NVTX_DIR"/*'
+        script = f'{asked.workload}; sed -i s/decode/pwd=x1/g "$GPUWHY_NVTX_DIR"/*'
         files, _ = bench.run(clean_report, "exit 1", command=("/bin/sh", "-c", script))
         assert b"pwd=[scrubbed]" in files["baseline/ranges.csv"] and not holders(files, "pwd=x1"), files["baseline/ranges.csv"][:500]
     print("no bundle holds a key")

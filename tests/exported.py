@@ -66,7 +66,7 @@ def export(program, *words, check=True):
 
 
 def kernels_in_model(program, path):
-    """Kernels in passes as `llmprof layers` prints them; those without a part too."""
+    """Kernels in passes as `gpuwhy layers` prints them; those without a part too."""
     printed = subprocess.run([program, "layers", str(path), "--kernels"], capture_output=True, check=True).stdout
     csv.field_size_limit(1 << 30)
     return list(csv.DictReader(io.StringIO(printed.decode(errors="replace"))))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reading and analysis of a recording with N threads, for the thread sanitizer. Prints the number
-// of kernels and the time of the ledgers: llmprof_load_trace FILE THREADS
+// of kernels and the time of the ledgers: gpuwhy_load_trace FILE THREADS
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -16,17 +16,17 @@ int main(int argc, char** argv) {
   if (argc != 3) {
     return 2;
   }
-  llmprof::ProfileOptions options;
+  gpuwhy::ProfileOptions options;
   options.has_timeline = true;
   options.num_threads = static_cast<unsigned>(std::atoi(argv[2]));
-  llmprof::Trace trace = llmprof::load_trace(llmprof::InputFile(argv[1]), options.num_threads);
-  const llmprof::Profile made =
-      llmprof::profile(std::move(trace),
-                       llmprof::rules_from(llmprof::embedded_yaml("rules/kernels.yaml"),
-                                           llmprof::embedded_yaml("rules/stages.yaml")),
-                       options);
+  gpuwhy::Trace trace = gpuwhy::load_trace(gpuwhy::InputFile(argv[1]), options.num_threads);
+  const gpuwhy::Profile made =
+      gpuwhy::profile(std::move(trace),
+                      gpuwhy::rules_from(gpuwhy::embedded_yaml("rules/kernels.yaml"),
+                                         gpuwhy::embedded_yaml("rules/stages.yaml")),
+                      options);
   long long ledger_ns = 0;
-  for (const llmprof::StageLedger& row : made.analysis.ledgers) {
+  for (const gpuwhy::StageLedger& row : made.analysis.ledgers) {
     ledger_ns += row.ledger.sum_ns();
   }
   std::printf("%zu kernels, %lld ns in ledgers\n", made.trace->kernels.size(), ledger_ns);

@@ -24,7 +24,7 @@
 
 namespace {
 
-using namespace llmprof;
+using namespace gpuwhy;
 
 struct Plan {
   std::int64_t runs = 0;
@@ -36,7 +36,7 @@ struct Plan {
   std::int64_t slow_kernel() const { return kernels * 42 / 500; }
   std::string kernel_name(std::int64_t kernel) const {
     const std::vector<std::string> hostile = {
-        "'; DROP TABLE llmprof.kernels; --",
+        "'; DROP TABLE gpuwhy.kernels; --",
         std::string("nul\0byte", 8),
         "line\nbreak\ttab\\n\\0 back\\slash",
         "\x1b[31mred\xff\xfe",
@@ -152,7 +152,7 @@ int main(int argc, char** argv) {
     const auto folder = std::filesystem::path(argv[1]) / fmt::format("run-{:03}", run);
     std::filesystem::create_directories(folder);
     for (std::int64_t rank = 0; rank < plan.ranks; ++rank) {
-      write_file(folder / fmt::format("rank-{:04}.llmprof", rank),
+      write_file(folder / fmt::format("rank-{:04}.gpuwhy", rank),
                  summary_bytes(make_summary(plan, run, rank, sums)));
     }
   }

@@ -29,7 +29,7 @@
 
 namespace {
 
-using namespace llmprof;
+using namespace gpuwhy;
 
 constexpr double kSlowRank = 1.30;
 constexpr double kSlowNode = 1.12;

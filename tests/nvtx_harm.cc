@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Programs that a range timer could harm, each by the name given as argument. What they print and
-// how they end must be the same with and without libllmprof_nvtx.so.
+// how they end must be the same with and without libgpuwhy_nvtx.so.
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -161,7 +161,7 @@ int end_threads(int num_threads) {
 int truncate_files() {
   mark(10);
   const nvtxRangeId_t open = nvtxRangeStartA("open");
-  if (const char* const folder = std::getenv("LLMPROF_NVTX_DIR"); folder != nullptr) {
+  if (const char* const folder = std::getenv("GPUWHY_NVTX_DIR"); folder != nullptr) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (truncate(entry.path().c_str(), 0) != 0) {
         return 1;
@@ -180,7 +180,7 @@ int truncate_files() {
 // An error of its own ends it as ever.
 int bus_error() {
   mark(10);
-  char name[] = "/tmp/llmprof-harm-XXXXXX";
+  char name[] = "/tmp/gpuwhy-harm-XXXXXX";
   const int fd = mkstemp(name);
   unlink(name);
   const rlimit none = {0, 0};

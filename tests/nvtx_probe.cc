@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls NVTX in every way that libllmprof_nvtx.so records, and in many that are wrong. Built twice:
+// Calls NVTX in every way that libgpuwhy_nvtx.so records, and in many that are wrong. Built twice:
 // as a program, and as a shared library with an NVTX of its own that the program loads. Exits with
 // the line of the first thing that is not as it should be.
 #include <atomic>
@@ -30,7 +30,7 @@ nvtxEventAttributes_t plain(const char* text) {
 
 }  // namespace
 
-#ifdef LLMPROF_PROBE_LIBRARY
+#ifdef GPUWHY_PROBE_LIBRARY
 
 extern "C" __attribute__((visibility("default"))) void mark_elsewhere() {
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("probe");

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads a recording repeatedly in one process, as a service would, and prints what the process
-// holds after each tenth: llmprof_read_again FILE COUNT -> "rss_kb descriptors" a line.
+// holds after each tenth: gpuwhy_read_again FILE COUNT -> "rss_kb descriptors" a line.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
 
-#include <llmprof/recording.h>
+#include <gpuwhy/recording.h>
 #include <unistd.h>
 
 namespace {
@@ -35,9 +35,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   const int count = std::atoi(argv[2]);
-  const std::string first = llmprof::api::read_recording(argv[1]).metrics_json;
+  const std::string first = gpuwhy::api::read_recording(argv[1]).metrics_json;
   for (int i = 1; i <= count; ++i) {
-    if (llmprof::api::read_recording(argv[1]).metrics_json != first) {
+    if (gpuwhy::api::read_recording(argv[1]).metrics_json != first) {
       std::printf("reading %d says something else\n", i);
       return 1;
     }

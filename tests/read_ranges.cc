@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prints the ranges that a program recorded under libllmprof_nvtx.so, for test scripts:
-//   llmprof_read_ranges library DIRECTORY     writes the library there
-//   llmprof_read_ranges ranges DIRECTORY      the CSV of all ranges
-//   llmprof_read_ranges processes DIRECTORY   one line per process
+// Prints the ranges that a program recorded under libgpuwhy_nvtx.so, for test scripts:
+//   gpuwhy_read_ranges library DIRECTORY      writes the library there
+//   gpuwhy_read_ranges ranges DIRECTORY       the CSV of all ranges
+//   gpuwhy_read_ranges processes DIRECTORY    one line per process
 #include <cstdio>
 #include <string_view>
 
@@ -13,7 +13,7 @@
 #include "capture/nvtx_library.h"
 #include "capture/nvtx_timer.h"
 
-using namespace llmprof;
+using namespace gpuwhy;
 
 namespace {
 

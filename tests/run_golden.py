@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs golden cases: a folder with a command and what it must print.
 
-  cmd              one command line, `llmprof ...`, with NAME=value before it for its environment
+  cmd              one command line, `gpuwhy ...`, with NAME=value before it for its environment
   expected.out     standard output, whole
   expected.err     standard error, whole; absent: empty
   expected.code    exit code; absent: 0
@@ -14,8 +14,8 @@
 
 Where a command prints or writes a metrics.json, the conservation laws of laws.py are checked on it too.
 
-  run_golden.py --program build/release/llmprof tests/golden/<case>            check one
-  run_golden.py --program build/release/llmprof --update tests/golden/*        write what is printed now
+  run_golden.py --program build/release/gpuwhy tests/golden/<case>             check one
+  run_golden.py --program build/release/gpuwhy --update tests/golden/*         write what is printed now
 """
 import argparse
 import difflib
@@ -41,8 +41,8 @@ def run(program, case):
     while "=" in words[0]:
         name, value = words.pop(0).split("=", 1)
         environment[name] = value
-    if words[0] != "llmprof":
-        sys.exit(f"{case}/cmd must run llmprof")
+    if words[0] != "gpuwhy":
+        sys.exit(f"{case}/cmd must run gpuwhy")
     inputs = case.parent / (case / "input_of").read_text().strip() if (case / "input_of").exists() else case
     with tempfile.TemporaryDirectory() as directory:
         for path in inputs.iterdir():

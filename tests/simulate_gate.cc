@@ -3,9 +3,9 @@
 // Simulation of the gate's error rates: pairs of sides with known truth, made of log-normal noise,
 // drift through the session, and disturbed runs.
 //
-//   llmprof_simulate_gate SEED [PAIRS]      SEED a number, or `random`
+//   gpuwhy_simulate_gate SEED [PAIRS]       SEED a number, or `random`
 //
-// Runs are interleaved A B B A, as `llmprof run --repeat` does. Exits with 1 if a claim of
+// Runs are interleaved A B B A, as `gpuwhy run --repeat` does. Exits with 1 if a claim of
 // docs/ci.md does not hold: false alarms in at most 1 % of verdicts on pairs without a difference,
 // whatever the noise; 3 % at 9 repeats found in 95 %; 0.3 % never an alarm.
 #include <cmath>
@@ -20,7 +20,7 @@
 
 namespace {
 
-using llmprof::SteadyRandom;
+using gpuwhy::SteadyRandom;
 
 struct Session {
   double noise = 0.005;       // standard deviation of the logarithm
@@ -32,9 +32,9 @@ struct Session {
 
 constexpr const char* kKeys[] = {"aggregates.ttft.p50_ns", "aggregates.tpot.p50_ns"};
 
-llmprof::RunSummary make_run(const Session& session, double effect, double progress,
-                             SteadyRandom& random) {
-  llmprof::RunSummary run;
+gpuwhy::RunSummary make_run(const Session& session, double effect, double progress,
+                            SteadyRandom& random) {
+  gpuwhy::RunSummary run;
   run.is_marked = true;
   const double disturbed =
       random.flip(session.outliers) ? 1 + session.outlier_size * random.uniform() : 1;
@@ -48,9 +48,9 @@ llmprof::RunSummary make_run(const Session& session, double effect, double progr
   return run;
 }
 
-llmprof::Verdict verdict_of(const Session& session, double effect, SteadyRandom& random) {
-  std::vector<llmprof::RunSummary> base;
-  std::vector<llmprof::RunSummary> candidate;
+gpuwhy::Verdict verdict_of(const Session& session, double effect, SteadyRandom& random) {
+  std::vector<gpuwhy::RunSummary> base;
+  std::vector<gpuwhy::RunSummary> candidate;
   const std::size_t all = 2 * session.repeats;
   for (std::size_t i = 0; i < all; ++i) {
     const double progress = static_cast<double>(i) / static_cast<double>(all);
@@ -58,7 +58,7 @@ llmprof::Verdict verdict_of(const Session& session, double effect, SteadyRandom&
     (is_base ? base : candidate)
         .push_back(make_run(session, is_base ? 0 : effect, progress, random));
   }
-  return llmprof::compare_runs(base, candidate, {}).verdict;
+  return gpuwhy::compare_runs(base, candidate, {}).verdict;
 }
 
 // A session as somebody may have it: quiet or loud, few repeats or many.
@@ -82,10 +82,10 @@ template <typename MakeSession>
 Rates simulate(std::size_t pairs, double effect, SteadyRandom& random, MakeSession&& make) {
   Rates rates;
   for (std::size_t i = 0; i < pairs; ++i) {
-    const llmprof::Verdict verdict = verdict_of(make(), effect, random);
-    rates.regress += verdict == llmprof::Verdict::kRegress ? 1 : 0;
-    rates.pass += verdict == llmprof::Verdict::kPass ? 1 : 0;
-    rates.inconclusive += verdict == llmprof::Verdict::kInconclusive ? 1 : 0;
+    const gpuwhy::Verdict verdict = verdict_of(make(), effect, random);
+    rates.regress += verdict == gpuwhy::Verdict::kRegress ? 1 : 0;
+    rates.pass += verdict == gpuwhy::Verdict::kPass ? 1 : 0;
+    rates.inconclusive += verdict == gpuwhy::Verdict::kInconclusive ? 1 : 0;
   }
   const auto all = static_cast<double>(pairs);
   return {rates.regress / all, rates.pass / all, rates.inconclusive / all};

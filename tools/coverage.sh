@@ -9,13 +9,13 @@ cmake --preset coverage >/dev/null
 cmake --build --preset coverage
 rm -rf build/coverage/profiles
 export LLVM_PROFILE_FILE=$PWD/build/coverage/profiles/%8m.profraw
-build/coverage/tests/llmprof_unit_tests --gtest_brief=1
+build/coverage/tests/gpuwhy_unit_tests --gtest_brief=1
 ctest --preset coverage -L golden -E 'faults|ranks|planted_waste|each_can_fail'
-build/coverage/tests/llmprof_fuzz_seeds tests/golden build/coverage/fuzz-seeds
+build/coverage/tests/gpuwhy_fuzz_seeds tests/golden build/coverage/fuzz-seeds
 if [ -d build/fuzz/corpus ]; then cp -rn build/fuzz/corpus/. build/coverage/fuzz-seeds/; fi
-build/coverage/tests/llmprof_fuzz_replay build/coverage/fuzz-seeds tests/fuzz/found
+build/coverage/tests/gpuwhy_fuzz_replay build/coverage/fuzz-seeds tests/fuzz/found
 llvm-profdata merge -sparse build/coverage/profiles/*.profraw -o build/coverage/all.profdata
-programs=(build/coverage/tests/llmprof_unit_tests -object build/coverage/llmprof -object build/coverage/tests/llmprof_fuzz_replay)
+programs=(build/coverage/tests/gpuwhy_unit_tests -object build/coverage/gpuwhy -object build/coverage/tests/gpuwhy_fuzz_replay)
 llvm-cov export "${programs[@]}" -instr-profile build/coverage/all.profdata -summary-only >build/coverage/all.json
 python3 - <<'END'
 import json

@@ -3,7 +3,7 @@
 #
 # Fuzzes each target for SECONDS of CPU time, one per core: tools/fuzz.sh SECONDS [TARGET...]. Seeds come from tests/golden and
 # from earlier findings (tests/fuzz/found); the corpus stays in build/fuzz/corpus, inputs that break something in
-# build/fuzz/found. LLMPROF_FUZZ_SEED=1 takes the same path every time, as far as the time allows.
+# build/fuzz/found. GPUWHY_FUZZ_SEED=1 takes the same path every time, as far as the time allows.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,9 +15,9 @@ if [ "${1:-}" = --one ]; then
   mkdir -p "$corpus" "tests/fuzz/found/$target"
   # 1 GB as the system counts it. The program itself counts more closely: memory at every allocation, and the time of the processor
   # (tests/fuzz/fuzz.cc). Wall time is not limited: beside other work an input may wait for minutes.
-  ASAN_OPTIONS=quarantine_size_mb=32 LLMPROF_FUZZ_TARGET=$target \
-    build/fuzz/tests/llmprof_fuzz "$corpus" "build/fuzz/fuzz-seeds/$target" "tests/fuzz/found/$target" \
-    -seed="${LLMPROF_FUZZ_SEED:-0}" -max_len=100000 -rss_limit_mb=1024 -malloc_limit_mb=512 -timeout=0 -print_final_stats=1 \
+  ASAN_OPTIONS=quarantine_size_mb=32 GPUWHY_FUZZ_TARGET=$target \
+    build/fuzz/tests/gpuwhy_fuzz "$corpus" "build/fuzz/fuzz-seeds/$target" "tests/fuzz/found/$target" \
+    -seed="${GPUWHY_FUZZ_SEED:-0}" -max_len=100000 -rss_limit_mb=1024 -malloc_limit_mb=512 -timeout=0 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/found/$target-" >"$log" 2>&1 &
   fuzzer=$!
   used=0
@@ -43,8 +43,8 @@ if [ "${1:-}" = --one ]; then
   echo "$target: $used s, $runs executions, $accepted accepted, ${cover#cov: } edges"
   # Some of what it found, grown to 2 MB: what takes the square of its size in time is not seen in small inputs.
   mapfile -t grown < <(find "$corpus" "build/fuzz/fuzz-seeds/$target" -type f | sort |
-    shuf -n $((4 + seconds / 10)) --random-source=<(yes "${LLMPROF_FUZZ_SEED:-$RANDOM}"))
-  if ! ASAN_OPTIONS=quarantine_size_mb=32 LLMPROF_FUZZ_TARGET=$target LLMPROF_FUZZ_GROW=1 build/fuzz/tests/llmprof_fuzz \
+    shuf -n $((4 + seconds / 10)) --random-source=<(yes "${GPUWHY_FUZZ_SEED:-$RANDOM}"))
+  if ! ASAN_OPTIONS=quarantine_size_mb=32 GPUWHY_FUZZ_TARGET=$target GPUWHY_FUZZ_GROW=1 build/fuzz/tests/gpuwhy_fuzz \
     -rss_limit_mb=2048 -timeout=0 -artifact_prefix="build/fuzz/found/$target-grown-" "${grown[@]}" >"$log.grown" 2>&1; then
     grep -m1 -A20 'ERROR\|SUMMARY\|terminate\|does not' "$log.grown" || tail -30 "$log.grown"
     echo "$target: broken when it grows; the input is in build/fuzz/found"
@@ -57,7 +57,7 @@ seconds=${1:?usage: tools/fuzz.sh SECONDS [TARGET...]}
 shift
 [ -f build/fuzz/build.ninja ] || cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz | tail -1
-build/fuzz/tests/llmprof_fuzz_seeds tests/golden build/fuzz/fuzz-seeds
+build/fuzz/tests/gpuwhy_fuzz_seeds tests/golden build/fuzz/fuzz-seeds
 if [ $# -eq 0 ]; then
   mapfile -t targets < <(ls build/fuzz/fuzz-seeds)
   set -- "${targets[@]}"

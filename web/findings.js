@@ -78,9 +78,9 @@ function linkEvidence(item) {
   }
 }
 
-// Its id is what llmprof explain takes: at its end, not in its name.
+// Its id is what gpuwhy explain takes: at its end, not in its name.
 function explainWith(id) {
-  return el('p', { class: 'explain' }, 'More about this: ', el('code', null, `llmprof explain ${printable(id)}`));
+  return el('p', { class: 'explain' }, 'More about this: ', el('code', null, `gpuwhy explain ${printable(id)}`));
 }
 
 const speedUp = (saving, window) => (saving > 0 && saving < window * 0.95 ? `up to ${factor(window / (window - saving))} faster` : '');

@@ -135,7 +135,7 @@ async function draw() {
   });
   document.documentElement.dataset.ready = Math.round(performance.now());
   // For tests and the curious: nothing here is needed by the page.
-  window.llmprof = { page, timeline, model, chosen };
+  window.gpuwhy = { page, timeline, model, chosen };
 }
 
 draw().catch((failure) => {

@@ -375,7 +375,7 @@ function drawTimeline(page) {
   const node = section('timeline', 'Timeline');
   document.getElementById('kernels').before(node);
   if (!page.timeline || page.timeline.rows.length === 0) {
-    node.append(el('p', { class: 'missing' }, 'n/a (needs a recording with timestamps); llmprof report BUNDLE --format html draws it where the bundle holds one.'));
+    node.append(el('p', { class: 'missing' }, 'n/a (needs a recording with timestamps); gpuwhy report BUNDLE --format html draws it where the bundle holds one.'));
     return null;
   }
   return new Timeline(page);

@@ -6,8 +6,8 @@
 //   consumer RECORDING [MODEL]
 #include <cstdio>
 
-#include <llmprof/model.h>
-#include <llmprof/recording.h>
+#include <gpuwhy/model.h>
+#include <gpuwhy/recording.h>
 
 int main(int argc, char** argv) {
   if (argc < 2) {
@@ -15,21 +15,21 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const llmprof::api::Recording recording = llmprof::api::read_recording(argv[1]);
-    std::printf("llmprof %s, %s, %zu kernels\n", llmprof::api::version(), recording.format.c_str(),
+    const gpuwhy::api::Recording recording = gpuwhy::api::read_recording(argv[1]);
+    std::printf("gpuwhy %s, %s, %zu kernels\n", gpuwhy::api::version(), recording.format.c_str(),
                 recording.kernels.size());
-    for (const llmprof::api::KernelRow& kernel : recording.kernels) {
+    for (const gpuwhy::api::KernelRow& kernel : recording.kernels) {
       std::printf("%lld %lld %s\n", static_cast<long long>(kernel.total_ns),
                   static_cast<long long>(kernel.calls), kernel.name.c_str());
     }
     if (argc > 2) {
-      const llmprof::api::ModelFacts facts = llmprof::api::model_facts(argv[2]);
-      const llmprof::api::WorkCost step = llmprof::api::decode_cost(argv[2], 1024);
+      const gpuwhy::api::ModelFacts facts = gpuwhy::api::model_facts(argv[2]);
+      const gpuwhy::api::WorkCost step = gpuwhy::api::decode_cost(argv[2], 1024);
       std::printf("model %s %lld params, a step at 1024: %lld FLOPs, %lld bytes\n",
                   facts.family.c_str(), static_cast<long long>(facts.params),
                   static_cast<long long>(step.flops), static_cast<long long>(step.bytes));
     }
-  } catch (const llmprof::api::Error& error) {
+  } catch (const gpuwhy::api::Error& error) {
     std::fprintf(stderr, "consumer: %s\n", error.what());
     return 1;
   }

@@ -83,7 +83,7 @@ class Server {
 
   RunResult serve() {
     for (std::int64_t i = 0; i < options_.warmup; ++i) {
-      const Mark<llmprof::nvtx::WarmupName> mark(options_.uses_plain_strings, request_tokens());
+      const Mark<gpuwhy::nvtx::WarmupName> mark(options_.uses_plain_strings, request_tokens());
       prefill();
       for (std::int64_t step = 1; step < std::min<std::int64_t>(options_.new_tokens, 3); ++step) {
         decode_step(step);
@@ -210,20 +210,20 @@ class Server {
   RequestTimes request() {
     const bool is_plain = options_.uses_plain_strings;
     RequestTimes times;
-    const Mark<llmprof::nvtx::RequestName> whole(is_plain, request_tokens());
+    const Mark<gpuwhy::nvtx::RequestName> whole(is_plain, request_tokens());
     Clock::time_point start = Clock::now();
     {
-      const Mark<llmprof::nvtx::PrefillName> mark(is_plain, options_.batch * prompt_tokens());
+      const Mark<gpuwhy::nvtx::PrefillName> mark(is_plain, options_.batch * prompt_tokens());
       prefill();
     }
     times.ttft_ns = ns_since(start);
     start = Clock::now();
-    const Mark<llmprof::nvtx::DecodeAllName> loop(is_plain,
-                                                  options_.batch * (options_.new_tokens - 1));
+    const Mark<gpuwhy::nvtx::DecodeAllName> loop(is_plain,
+                                                 options_.batch * (options_.new_tokens - 1));
     for (std::int64_t step = 1; step < options_.new_tokens; ++step) {
       const Clock::time_point step_start = Clock::now();
       {
-        const Mark<llmprof::nvtx::DecodeStepName> mark(is_plain, options_.batch);
+        const Mark<gpuwhy::nvtx::DecodeStepName> mark(is_plain, options_.batch);
         decode_step(step);
       }
       times.step_ns.push_back(ns_since(step_start));

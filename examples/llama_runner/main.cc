@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A real LLM to profile: llama.cpp behind the C interface of its libraries, marked with
-// llmprof/nvtx.h. On a machine with a CUDA build of them it runs on the GPU; without one on the
+// gpuwhy/nvtx.h. On a machine with a CUDA build of them it runs on the GPU; without one on the
 // CPU, with the same marks and files.
 #include <cstdio>
 #include <exception>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The marks of llmprof/nvtx.h, or the same with plain strings, which is what programs do that mark
+// The marks of gpuwhy/nvtx.h, or the same with plain strings, which is what programs do that mark
 // without that header: gates of nsys treat the two differently.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
-#include "llmprof/nvtx.h"
+#include "gpuwhy/nvtx.h"
 
 namespace llama_runner {
 
@@ -22,9 +22,9 @@ class Mark {
     }
   }
   ~Mark() {
-#if LLMPROF_HAS_NVTX
+#if GPUWHY_HAS_NVTX
     if (is_plain_) {
-      nvtxDomainRangePop(llmprof::nvtx::domain());
+      nvtxDomainRangePop(gpuwhy::nvtx::domain());
     }
 #endif
   }
@@ -33,7 +33,7 @@ class Mark {
 
  private:
   static void push_plain([[maybe_unused]] std::int64_t tokens) {
-#if LLMPROF_HAS_NVTX
+#if GPUWHY_HAS_NVTX
     nvtxEventAttributes_t attributes = {};
     attributes.version = NVTX_VERSION;
     attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
@@ -41,12 +41,12 @@ class Mark {
     attributes.payload.llValue = tokens;
     attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
     attributes.message.ascii = Name::kText;
-    nvtxDomainRangePushEx(llmprof::nvtx::domain(), &attributes);
+    nvtxDomainRangePushEx(gpuwhy::nvtx::domain(), &attributes);
 #endif
   }
 
   bool is_plain_;
-  std::optional<llmprof::nvtx::Range<Name>> registered_;
+  std::optional<gpuwhy::nvtx::Range<Name>> registered_;
 };
 
 }  // namespace llama_runner

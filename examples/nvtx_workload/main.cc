@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Test workload with the shape of an LLM server: a request is a prefill and some decode steps,
-// marked with llmprof/nvtx.h. It needs no GPU and no model. Options make it misbehave as real
+// marked with gpuwhy/nvtx.h. It needs no GPU and no model. Options make it misbehave as real
 // programs do, to test captures.
 #include <chrono>
 #include <cinttypes>
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "llmprof/nvtx.h"
+#include "gpuwhy/nvtx.h"
 
 namespace {
 
@@ -44,7 +44,7 @@ struct Options {
 };
 
 const char* const kUsage =
-    "usage: llmprof_nvtx_workload [options]\n"
+    "usage: gpuwhy_nvtx_workload [options]\n"
     "  --steps N          decode steps a request (20)\n"
     "  --prefill-ms MS    length of the prefill (30)\n"
     "  --step-ms MS       length of a decode step (2)\n"
@@ -129,7 +129,7 @@ void work(double milliseconds) {
   }
 }
 
-#if LLMPROF_HAS_NVTX
+#if GPUWHY_HAS_NVTX
 // What the header does not offer: start/end ranges and plain strings.
 class OtherRange {
  public:
@@ -145,19 +145,19 @@ class OtherRange {
       attributes.message.ascii = name;
     } else {
       attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
-      attributes.message.registered = nvtxDomainRegisterStringA(llmprof::nvtx::domain(), name);
+      attributes.message.registered = nvtxDomainRegisterStringA(gpuwhy::nvtx::domain(), name);
     }
     if (is_start_end_) {
-      id_ = nvtxDomainRangeStartEx(llmprof::nvtx::domain(), &attributes);
+      id_ = nvtxDomainRangeStartEx(gpuwhy::nvtx::domain(), &attributes);
     } else {
-      nvtxDomainRangePushEx(llmprof::nvtx::domain(), &attributes);
+      nvtxDomainRangePushEx(gpuwhy::nvtx::domain(), &attributes);
     }
   }
   ~OtherRange() {
     if (is_start_end_) {
-      nvtxDomainRangeEnd(llmprof::nvtx::domain(), id_);
+      nvtxDomainRangeEnd(gpuwhy::nvtx::domain(), id_);
     } else {
-      nvtxDomainRangePop(llmprof::nvtx::domain());
+      nvtxDomainRangePop(gpuwhy::nvtx::domain());
     }
   }
   OtherRange(const OtherRange&) = delete;
@@ -175,14 +175,14 @@ struct OtherRange {
 #endif
 
 void serve_marked(const Options& options) {
-  const llmprof::nvtx::Request request(kPromptTokens + options.steps);
+  const gpuwhy::nvtx::Request request(kPromptTokens + options.steps);
   {
-    const llmprof::nvtx::Prefill mark(kPromptTokens);
+    const gpuwhy::nvtx::Prefill mark(kPromptTokens);
     work(options.prefill_ms);
   }
-  const llmprof::nvtx::DecodeAll decode(options.steps);
+  const gpuwhy::nvtx::DecodeAll decode(options.steps);
   for (long step = 0; step < options.steps; ++step) {
-    const llmprof::nvtx::DecodeStep mark(1);
+    const gpuwhy::nvtx::DecodeStep mark(1);
     work(options.step_ms);
   }
 }
@@ -225,7 +225,7 @@ void bench(const Options& options) {
     }
   } else {
     for (long pair = 0; pair < options.bench_pairs; ++pair) {
-      const llmprof::nvtx::DecodeStep mark(pair);
+      const gpuwhy::nvtx::DecodeStep mark(pair);
     }
   }
   const double spent = thread_cpu_ns() - start;
@@ -301,10 +301,10 @@ int main(int argc, char** argv) {
   if (options.forks_first) {
     serve_in_child(options, argv, false);
   }
-#if LLMPROF_HAS_NVTX
+#if GPUWHY_HAS_NVTX
   nvtxInitialize(nullptr);
 #endif
-  std::printf("nvtx %s\n", LLMPROF_HAS_NVTX != 0 ? "yes" : "no");
+  std::printf("nvtx %s\n", GPUWHY_HAS_NVTX != 0 ? "yes" : "no");
   serve_on_threads(options);
   if (options.forks) {
     serve_in_child(options, argv, false);

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Names = std::span<const std::string_view>;
@@ -132,9 +132,8 @@ Json steps_answer(const Json& metrics, const std::string& stage, bool has_durati
       keyed_rows(member(metrics, "compositions"), "compositions", {}, is_wanted);
   answer["ledgers"] = keyed_rows(member(metrics, "ledgers"), "ledgers", {}, is_wanted);
   if (num_rows(answer["steps"]) == 0 && num_rows(answer["stages"]) == 0) {
-    return cannot_answer(
-        "the recording marks no stage",
-        "marks: llmprof analyze FILE --mark STAGE=NAME; open lists possible_marks");
+    return cannot_answer("the recording marks no stage",
+                         "marks: gpuwhy analyze FILE --mark STAGE=NAME; open lists possible_marks");
   }
   return answer;
 }
@@ -182,4 +181,4 @@ Json kernels_answer(const Json& metrics, const KernelChoice& choice) {
   return answer;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Which rows of kernels are wanted; empty: all.
 struct KernelChoice {
@@ -31,4 +31,4 @@ Json steps_answer(const Json& metrics, const std::string& stage, bool has_durati
 Json layers_answer(const Json& metrics);
 Json kernels_answer(const Json& metrics, const KernelChoice& choice);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -119,4 +119,4 @@ std::string ConfinedRoot::shown(const fs::path& resolved) const {
   return resolved.lexically_relative(root_).string();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 class ConfinedRoot {
  public:
@@ -45,4 +45,4 @@ class ConfinedRoot {
   std::filesystem::path root_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

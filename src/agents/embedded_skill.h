@@ -5,9 +5,9 @@
 
 #include "base/embedded_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // docs/agents/ as it is in the program.
 std::span<const EmbeddedFile> embedded_skill();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Meaning and origin of a word or a number, as JSON. `llmprof explain` prints the same for people,
+// Meaning and origin of a word or a number, as JSON. `gpuwhy explain` prints the same for people,
 // and adds rows of the recording.
 #include "agents/explanation.h"
 
@@ -14,7 +14,7 @@
 #include "report/glossary.h"
 #include "report/metric_catalog.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 Json term_json(const Term& term) {
@@ -114,4 +114,4 @@ Json explanation(const std::string& key, const Json& metrics) {
   return json;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The latest is offered to a client that asks for another one.
@@ -154,7 +154,7 @@ Json McpServer::result_of(const std::string& method, const Json& params) {
     protocol_ = known == std::end(kProtocols) ? kProtocols[0] : *known;
     return {{"protocolVersion", protocol_},
             {"capabilities", {{"tools", Json::object()}}},
-            {"serverInfo", {{"name", "llmprof"}, {"version", version_}}},
+            {"serverInfo", {{"name", "gpuwhy"}, {"version", version_}}},
             {"instructions", kInstructions}};
   }
   if (method == "ping") {
@@ -177,4 +177,4 @@ Json McpServer::result_of(const std::string& method, const Json& params) {
   throw RpcError{kMethodNotFound, "there is no method " + printable(method)};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 
 #include "agents/mcp_tools.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The longest message that is read.
 inline constexpr std::size_t kMostMessageBytes = std::size_t{1} << 20;
@@ -43,4 +43,4 @@ class McpServer {
   std::string protocol_;  // that was agreed on; empty: none yet
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -28,7 +28,7 @@
 #include "session/ncu_plan_command.h"
 #include "session/nvtx_marks.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -276,9 +276,9 @@ StepSpan steps_of(const std::string& text) {
   return {*first, *last};
 }
 
-// Whether a file is a metrics.json or a baseline of llmprof: both say so at their beginning.
+// Whether a file is a metrics.json or a baseline of gpuwhy: both say so at their beginning.
 bool is_own_json(const fs::path& file) {
-  return is_own_document(file, "llmprof.");
+  return is_own_document(file, "gpuwhy.");
 }
 
 std::string file_stamp(const fs::path& file) {
@@ -412,7 +412,7 @@ Json McpTools::listing(const std::string& path) const {
   return answer;
 }
 
-// Each side as `llmprof compare` reads it, but through the root, and from what is kept.
+// Each side as `gpuwhy compare` reads it, but through the root, and from what is kept.
 Json McpTools::comparison(const Json& arguments) {
   const auto side = [&](const char* name) {
     std::vector<ComparedRun> runs;
@@ -537,9 +537,9 @@ ToolAnswer McpTools::call(const std::string& name, const Json& arguments) {
   } catch (const Error& error) {
     return failed(error, error.kind() == ErrorKind::kUsage);
   } catch (const std::bad_alloc&) {
-    return failed(
-        Error(ErrorKind::kEnvironment, "out of memory", "llmprof mcp --memory-limit 4GiB"), false);
+    return failed(Error(ErrorKind::kEnvironment, "out of memory", "gpuwhy mcp --memory-limit 4GiB"),
+                  false);
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "capture/system.h"
 #include "session/recording.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What a tool said: one line of JSON within its budget.
 struct ToolAnswer {
@@ -57,4 +57,4 @@ class McpTools {
   std::deque<Kept> kept_;  // the last one asked for comes first
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include "agents/embedded_skill.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::string_view skill_text() {
   for (const EmbeddedFile& file : embedded_skill()) {
@@ -35,4 +35,4 @@ std::vector<Recipe> recipes() {
   return found;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
-// SKILL.md: what a coding agent must know to profile with llmprof.
+// SKILL.md: what a coding agent must know to profile with gpuwhy.
 std::string_view skill_text();
 
 // A way to record an engine, out of SKILL.md.
@@ -16,4 +16,4 @@ struct Recipe {
 };
 std::vector<Recipe> recipes();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -29,7 +29,7 @@
 #include "trace/kernel_summary.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One row of the kernel table: a kernel on a device in a stage. Milliseconds are for printing only.
 struct KernelRecord {
@@ -293,4 +293,4 @@ Analysis analyze_summary(const KernelSummary& summary, const Rules& rules);
 // The first `n` rows of the table; `records` are sorted by total time.
 std::vector<KernelRecord> top_n_kernels(const std::vector<KernelRecord>& records, std::size_t n);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

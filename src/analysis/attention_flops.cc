@@ -19,7 +19,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
@@ -104,4 +104,4 @@ std::optional<AttentionWork> attention_work(std::string_view op, const ProductIn
                        2 * pairs * width * *share * found.products};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 
 #include "trace/op_inputs.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct AttentionWork {
   std::string dims;  // "16x559x16x64 x 16x559x16x64, causal"
@@ -20,4 +20,4 @@ struct AttentionWork {
 // Nullopt of other operators, and where the recording does not say which keys a query sees.
 std::optional<AttentionWork> attention_work(std::string_view op, const ProductInputs& inputs);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

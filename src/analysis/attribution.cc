@@ -26,7 +26,7 @@
 #include "analysis/interval_index.h"
 #include "base/row_memory.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Correlation id -> row of the API call, for one process.
@@ -252,4 +252,4 @@ Attribution attribute(const Trace& trace, const Stages& stages) {
   return attribution;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

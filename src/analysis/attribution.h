@@ -6,7 +6,7 @@
 #include "analysis/stages.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Origin of GPU work: the API call that launched it, the stage instance in which that call began,
 // and the nested one (decode_step). kNone if not recorded, or in none.
@@ -29,4 +29,4 @@ struct Attribution {
 // The origin of every kernel, copy and graph, by correlation with the API calls of its process.
 Attribution attribute(const Trace& trace, const Stages& stages);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

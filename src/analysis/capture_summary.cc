@@ -17,7 +17,7 @@
 #include "base/units.h"
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 template <typename Table>
@@ -211,4 +211,4 @@ void add_joined(const Attribution& attribution, Diagnostics& diagnostics) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

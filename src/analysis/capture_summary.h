@@ -11,7 +11,7 @@
 #include "analysis/stages.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The extent of a recording, from the first event of any kind to the last. Ranges that never ended
 // do not extend it.
@@ -49,4 +49,4 @@ bool has_diagnostic(const Diagnostics& diagnostics, std::string_view kind);
 // Adds a warning if kernels have no recorded launch: orphan_kernel.
 void add_orphans(const Origins& kernels, std::size_t num_kernels, Diagnostics& diagnostics);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -27,7 +27,7 @@
 #include "base/error.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kLeastMatched = 8;
@@ -325,7 +325,7 @@ class Aligner {
                               "the other ends",
                               file(0).path, file(i).path, format_duration_ns(apart_ns)),
                   "several files are taken as ranks of one job; analyze others one by one, or "
-                  "compare them: llmprof compare A B");
+                  "compare them: gpuwhy compare A B");
     }
   }
 
@@ -355,4 +355,4 @@ Diagnostics align_clocks(const Rules& rules, const Parallelism& parallelism,
   return Aligner(rules, parallelism, parts).run();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "trace/diagnostics.h"
 #include "trace/join.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Finds how the clocks of a job's files relate to that of the first: sets shift_ns, clock and
 // clock_source of each. Files that cannot be aligned begin with the first, on a clock of their own,
@@ -17,4 +17,4 @@ namespace llmprof {
 Diagnostics align_clocks(const Rules& rules, const Parallelism& parallelism,
                          std::vector<TracePart>& parts);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

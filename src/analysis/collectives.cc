@@ -37,7 +37,7 @@
 #include "base/text.h"
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::string_view kByStreams =
@@ -317,4 +317,4 @@ Collectives find_collectives(const Profile& profile) {
   return found;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "analysis/profile.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A launch of a communication kernel on one GPU.
 struct CollectiveLaunch {
@@ -56,4 +56,4 @@ Collectives find_collectives(const Profile& profile);
 // Sorted ranks as a short text: "0-7", "0-56 by 8", "0, 3, 5".
 std::string ranks_text(const std::vector<std::int64_t>& ranks);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -18,7 +18,7 @@
 #include "analysis/median.h"
 #include "model/lower_bound.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The smallest power of two that is not below the number.
@@ -121,4 +121,4 @@ std::vector<Composition> find_compositions(const Analysis& analysis, const Effic
   return rows;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

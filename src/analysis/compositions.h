@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Analysis;
 struct EfficiencySetup;
@@ -32,4 +32,4 @@ struct Composition {
 // a model, and analysis.efficiency.
 std::vector<Composition> find_compositions(const Analysis& analysis, const EfficiencySetup* model);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include <cctype>
 #include <utility>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kLongestMangled = 1 << 16;
@@ -347,4 +347,4 @@ std::string readable_kernel_name(std::string_view name) {
   return readable.empty() ? std::string(text.empty() ? name : text) : readable;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::vector<DeviceWork> work_by_device(const Trace& trace, const AllWork& all) {
   // Reserved for all tables at once: a growing list exists twice while it is moved, when memory use
@@ -70,4 +70,4 @@ std::vector<DeviceWork> work_by_device(const Trace& trace, const AllWork& all) {
   return devices;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

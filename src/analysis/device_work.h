@@ -11,7 +11,7 @@
 #include "base/row_memory.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Kernels, copies and graphs under one number each: the rows of the three tables, one after the
 // other. A view of the columns: a copy would be the largest part of the ledger's memory.
@@ -101,4 +101,4 @@ using DeviceWork = RowVector<std::uint32_t>;
 // By device.
 std::vector<DeviceWork> work_by_device(const Trace& trace, const AllWork& all);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline constexpr int kNumDurationBins = 512;
 
@@ -32,4 +32,4 @@ inline std::int64_t bin_upper_ns(int bin) {
   return static_cast<std::int64_t>(((mantissa + 1) << octave) - 1);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -26,7 +26,7 @@
 #include "base/units.h"
 #include "model/lower_bound.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Reference values for tuned decode kernels: 60..85 % of bandwidth at batch 1; below 20 % the GPU
@@ -454,4 +454,4 @@ GpuAttributes gpu_attributes_of(const Analysis& analysis) {
   return {};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

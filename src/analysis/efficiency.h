@@ -8,7 +8,7 @@
 #include "model/gpu.h"
 #include "model/llm.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What a recording does not contain. Numbers given here override those of marks.
 struct EfficiencySetup {
@@ -36,4 +36,4 @@ std::string model_mismatch(const Analysis& analysis, const Llm& llm);
 std::string gpu_name_of(const Analysis& analysis);
 GpuAttributes gpu_attributes_of(const Analysis& analysis);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

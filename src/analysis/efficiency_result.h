@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The diagnostic of a model that does not fit the recording.
 inline constexpr std::string_view kModelMismatch = "model_mismatch";
@@ -85,4 +85,4 @@ struct Efficiency {
   std::vector<std::string> errors;  // ratios above one, each with the input to look at
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

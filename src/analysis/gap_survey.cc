@@ -8,7 +8,7 @@
 #include <iterator>
 #include <span>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kGapsOfBlock = 1024;
@@ -75,4 +75,4 @@ GapSurvey survey_gaps(const SweptWork& work, const GapJudge& judge, const WaitCa
   return survey;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 #include "analysis/idle_causes.h"
 #include "analysis/wait_calls.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A gap in which the GPU ran what was not recorded.
 struct UnrecordedGap {
@@ -29,4 +29,4 @@ struct GapSurvey {
 GapSurvey survey_gaps(const SweptWork& work, const GapJudge& judge, const WaitCalls& waits,
                       std::uint32_t launcher, IdleCauses& causes);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

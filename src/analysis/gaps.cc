@@ -18,7 +18,7 @@
 
 #include <algorithm>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // From the return of a launch to the start of its kernel on an idle GPU: a few microseconds. Up to
@@ -143,4 +143,4 @@ void GapJudge::put_host(std::int64_t start_ns, std::int64_t end_ns, Bucket cause
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "analysis/wait_calls.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Idle time of a GPU, or the part of it that has one cause.
 struct Gap {
@@ -101,4 +101,4 @@ void each_gap(const SweptWork& work, GapJudge& judge, GapWalk& walk, Visit visit
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

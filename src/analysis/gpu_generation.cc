@@ -3,7 +3,7 @@
 // Kernels that are compiled for one generation of GPUs, by their names.
 #include "analysis/gpu_generation.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 int generation_of_kernel(std::string_view kernel_name) {
   const auto has = [&](std::string_view word) {
@@ -25,4 +25,4 @@ std::string generation_words(int compute_major) {
                                : "";
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The major number of the compute capability that a kernel needs: cuBLAS's nvjet kernels and those
 // that name sm90 run on Hopper alone, those that name sm100 or sm120 on Blackwell alone. Others,
@@ -16,4 +16,4 @@ int generation_of_kernel(std::string_view kernel_name);
 // "Hopper (sm_90)"; empty: not known.
 std::string generation_words(int compute_major);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -25,7 +25,7 @@
 #include "analysis/kernel_alignment.h"
 #include "analysis/operator_names.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr int kMostCopies = 16;  // copies of copies; also ends cycles of a damaged file
@@ -352,4 +352,4 @@ GraphNames count_graph_names(const Trace& trace) {
   return names;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include "trace/graph_annotations.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // By the tables of graph nodes in an nsys export: the NVTX ranges open when the node was captured.
 // Frees Trace::node_creations.
@@ -46,4 +46,4 @@ struct GraphNames {
 };
 GraphNames count_graph_names(const Trace& trace);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include <map>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The three largest scopes, if they are around half of the time.
@@ -74,4 +74,4 @@ KindOfGaps HostChain::gaps_of(const StageLedger& row, IdleKind kind) {
   return gaps;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 
 #include "analysis/analysis.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The gaps of one kind in a row of the ledger.
 struct KindOfGaps {
@@ -74,4 +74,4 @@ struct HostChain {
   static KindOfGaps gaps_of(const StageLedger& row, IdleKind kind);
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "analysis/analysis.h"
 #include "analysis/step_markers.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // One name, or several by a pattern of step_markers.cc.
@@ -129,4 +129,4 @@ std::vector<HostPhase> find_host_phases(const std::vector<RangeTotal>& ranges,
   return phases;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct RangeTotal;
 
@@ -24,4 +24,4 @@ struct HostPhase {
 std::vector<HostPhase> find_host_phases(const std::vector<RangeTotal>& ranges,
                                         const std::string& engine);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

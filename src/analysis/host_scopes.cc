@@ -16,7 +16,7 @@
 
 #include "analysis/operator_names.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 ScopeKind scope_kind(std::string_view range_text) {
@@ -127,4 +127,4 @@ ScopeNames::ScopeNames(const Trace& trace) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A point in the execution of a host thread.
 struct HostPlace {
@@ -34,4 +34,4 @@ struct ScopeNames {
   explicit ScopeNames(const Trace& trace);
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

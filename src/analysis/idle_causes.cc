@@ -18,7 +18,7 @@
 #include <limits>
 #include <unordered_map>
 
-namespace llmprof {
+namespace gpuwhy {
 
 const char* const kIdleKindNames[kNumIdleKinds] = {
     "not_host", "waiting", "launching", "host_work", "first_use", "allocating", "blocked"};
@@ -596,4 +596,4 @@ std::uint16_t IdleCauses::number_of(const IdleLabel& label) {
   return number;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "analysis/idle_label.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Names causes of gaps, GPU by GPU.
 class IdleCauses {
@@ -99,4 +99,4 @@ std::string function_name(std::string_view text);
 // A range's text with its numbers replaced: "layer_12" and "layer_13" are one name.
 std::string without_numbers(std::string_view text);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

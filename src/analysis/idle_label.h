@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Why the host kept a GPU waiting.
 enum class IdleKind : std::uint8_t {
@@ -30,4 +30,4 @@ struct IdleLabel {
   auto operator<=>(const IdleLabel&) const = default;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Lookup of the innermost interval that covers a time: of those that do, the one that began last.
 // Intervals may overlap in any way; they are converted to disjoint segments. Lookups in time order
@@ -136,4 +136,4 @@ class IntervalIndex {
   std::size_t hint_ = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

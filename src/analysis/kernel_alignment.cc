@@ -23,7 +23,7 @@
 
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kSeed = 4;
@@ -225,4 +225,4 @@ std::vector<std::uint32_t> KnownLaunches::align(std::span<const std::uint32_t> r
   return places;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

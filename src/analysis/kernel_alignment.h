@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A sequence of launches whose origin is known, and the lookup of replays of its parts. Kernels are
 // numbers that are equal where their names are.
@@ -54,4 +54,4 @@ class KnownLaunches {
   std::unordered_map<std::uint64_t, Seen> seen_;  // by the hash of the replay
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -23,7 +23,7 @@
 #include "analysis/steady_work.h"
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr int kMostBetween = 8;  // kernels between two products of an attention
@@ -234,4 +234,4 @@ std::vector<KernelChains> find_kernel_chains(const Trace& trace, const KernelFam
   return found;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 #include "analysis/kernel_families.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct SteadyWindow;
 
@@ -43,4 +43,4 @@ std::vector<KernelChains> find_kernel_chains(const Trace& trace, const KernelFam
                                              const Stages& stages, const Attribution& attribution,
                                              const std::vector<SteadyWindow>& steady);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 
 #include <map>
 
-namespace llmprof {
+namespace gpuwhy {
 
 KernelFamilies::KernelFamilies(const Trace& trace, const Rules& rules)
     : of_name_(trace.strings.size(), kNone) {
@@ -26,4 +26,4 @@ KernelFamilies::KernelFamilies(const Trace& trace, const Rules& rules)
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "analysis/rules.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Families of the kernels of a recording. Each name is matched with the rules once.
 class KernelFamilies {
@@ -29,4 +29,4 @@ class KernelFamilies {
   std::vector<std::uint32_t> of_name_;  // by StringId, into families_; kNone: not a kernel's name
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

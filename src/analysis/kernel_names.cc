@@ -24,7 +24,7 @@
 #include "analysis/demangle.h"
 #include "analysis/kernel_phrases.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 bool is_word(char c) {
@@ -222,4 +222,4 @@ std::vector<std::string> short_kernel_names(const std::vector<std::string>& name
   return result;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A kernel's name, mangled or not, without return type, parameters, namespaces and casts.
 std::string bare_kernel_name(std::string_view name);
@@ -19,4 +19,4 @@ std::string_view own_kernel_name(std::string_view demangled);
 // A short name for each of `names` (all different), in the same order; no two are equal.
 std::vector<std::string> short_kernel_names(const std::vector<std::string>& names);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

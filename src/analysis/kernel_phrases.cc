@@ -19,7 +19,7 @@
 #include "analysis/kernel_names.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kLongestRead = 4096;  // characters of template arguments
@@ -455,4 +455,4 @@ std::optional<KernelPhrase> phrase_of(std::string_view readable, std::string_vie
   return std::nullopt;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What a kernel does, of one whose name says it in template arguments.
 struct KernelPhrase {
@@ -17,4 +17,4 @@ struct KernelPhrase {
 // says enough.
 std::optional<KernelPhrase> phrase_of(std::string_view readable, std::string_view bare);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -3,7 +3,7 @@
 // Comparison of stretches of kernels by what they hold.
 #include "analysis/kernel_stretches.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 Extras Stretches::extras(std::uint32_t begin, std::uint32_t end, std::uint32_t other_begin,
                          std::uint32_t other_end) {
@@ -38,4 +38,4 @@ std::uint64_t bag_of(SymbolStream stream, const KernelSymbols& symbols, std::siz
   return sum;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "analysis/kernel_symbols.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Symbols of kernels in order of start.
 using SymbolStream = std::span<const std::uint32_t>;
@@ -44,4 +44,4 @@ inline bool is_far(std::uint64_t distance, std::uint64_t usual) {
 std::uint64_t bag_of(SymbolStream stream, const KernelSymbols& symbols, std::size_t begin,
                      std::size_t end);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

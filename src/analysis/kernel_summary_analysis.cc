@@ -9,7 +9,7 @@
 #include "analysis/analysis.h"
 #include "analysis/kernels.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 LaunchGroup group_of(const KernelSummaryRow& row, std::string family) {
@@ -70,4 +70,4 @@ Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
   return analysis;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 
 #include "analysis/kernel_names.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::string lower_without_digits(std::string_view name) {
@@ -96,4 +96,4 @@ KernelSymbols find_symbols(const Trace& trace, const KernelFamilies& families) {
   return symbols;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

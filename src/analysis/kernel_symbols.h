@@ -7,7 +7,7 @@
 #include "analysis/kernel_families.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What a kernel does in a layer, as far as the order of kernels needs it.
 enum class KernelRole : std::uint8_t {
@@ -39,4 +39,4 @@ struct KernelSymbols {
 
 KernelSymbols find_symbols(const Trace& trace, const KernelFamilies& families);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "analysis/kernel_names.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::size_t pair_hash(char first, char second) {
@@ -85,4 +85,4 @@ bool is_kernel_word(std::string_view word) {
                      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

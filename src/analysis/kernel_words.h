@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A kernel's name, made ready for the many words of the rules.
 class KernelText {
@@ -30,4 +30,4 @@ class KernelText {
 // Whether a word has a letter or digit to look for.
 bool is_kernel_word(std::string_view word);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -22,7 +22,7 @@
 #include "analysis/kernel_names.h"
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // What one row of the table is about.
@@ -198,4 +198,4 @@ std::vector<KernelRecord> top_n_kernels(const std::vector<KernelRecord>& records
           records.begin() + static_cast<std::ptrdiff_t>(std::min(n, records.size()))};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

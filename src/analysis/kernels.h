@@ -7,7 +7,7 @@
 #include "analysis/launch_tally.h"
 #include "analysis/stages.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline constexpr const char* kOutsideStages = "outside";
 inline constexpr const char* kWholeRecording = "all";  // where no stages are known
@@ -20,4 +20,4 @@ void summarise_kernels(const Trace& trace, const KernelFamilies& families, const
 // Sorts the rows and derives families, short names and names without a family.
 void finish_kernel_table(Analysis& analysis);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

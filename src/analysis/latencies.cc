@@ -17,7 +17,7 @@
 #include "base/sort_runs.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr const char* kNoGpuWork = "length of the mark on the host: no GPU work was recorded";
@@ -237,4 +237,4 @@ Latencies latencies_of(const Analysis& analysis) {
   return result;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

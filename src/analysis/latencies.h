@@ -9,7 +9,7 @@
 
 #include "analysis/stage_times.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Analysis;
 
@@ -32,4 +32,4 @@ struct Latencies {
 // From the pass without a profiler where its marks cover the GPU work, else from the recording.
 Latencies latencies_of(const Analysis& analysis);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

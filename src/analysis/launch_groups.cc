@@ -19,7 +19,7 @@
 #include "analysis/stages.h"
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The middle launch, rounded up to its bin, but never beyond the measured range.
@@ -69,4 +69,4 @@ std::vector<LaunchGroup> group_launches(const Trace& trace, const KernelFamilies
   return groups;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

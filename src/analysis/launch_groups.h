@@ -9,7 +9,7 @@
 #include "analysis/launch_tally.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Equal launches: one kernel, one grid and block, one stage, one GPU, one process. A counter
 // measurement of one of them may represent all.
@@ -36,4 +36,4 @@ struct LaunchGroup {
 std::vector<LaunchGroup> group_launches(const Trace& trace, const KernelFamilies& families,
                                         const Stages& stages, const LaunchTallies& tallies);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

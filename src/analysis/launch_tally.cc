@@ -9,7 +9,7 @@
 #include "analysis/duration_histogram.h"
 #include "analysis/stages.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Two words multiplied by odd numbers (2^64 over the golden ratio, and a prime of xxHash), which
@@ -108,4 +108,4 @@ LaunchTallies tally_launches(const Trace& trace, const Stages& stages,
   return tallies.take();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

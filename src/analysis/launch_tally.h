@@ -10,7 +10,7 @@
 
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Attribution;
 struct Stages;
@@ -83,4 +83,4 @@ using LaunchTallies = std::vector<std::pair<LaunchKey, LaunchTally>>;
 LaunchTallies tally_launches(const Trace& trace, const Stages& stages,
                              const Attribution& attribution);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

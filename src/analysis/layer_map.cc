@@ -15,7 +15,7 @@
 #include "analysis/median.h"
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // One kind of pass: its kinds of layers, and the durations in them.
@@ -175,4 +175,4 @@ std::vector<LayerMap> map_layers(const Trace& trace, const Structure& structure,
   return maps;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "analysis/structure_summary.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The layers of one pass. A layer lasts from its first kernel to that of the next layer, so idle
 // time counts.
@@ -48,4 +48,4 @@ std::vector<LayerMap> map_layers(const Trace& trace, const Structure& structure,
                                  const std::vector<std::uint32_t>& parts,
                                  std::int64_t capture_start_ns, const LayerMapLimits& limits = {});
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "analysis/kernel_stretches.h"
 #include "trace/column.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::uint32_t kLeastPeriod = 5;  // kernels in a layer
@@ -358,4 +358,4 @@ LayerRuns find_layer_runs(SymbolStream stream, const KernelSymbols& symbols) {
   return runs;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 #include "analysis/kernel_stretches.h"
 #include "analysis/kernel_symbols.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline constexpr std::size_t kLeastLayers = 4;
 
@@ -30,4 +30,4 @@ struct LayerRuns {
 // stands between, and the stretches between hold nearly the same kernels.
 LayerRuns find_layer_runs(SymbolStream stream, const KernelSymbols& symbols);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

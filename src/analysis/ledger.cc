@@ -36,7 +36,7 @@
 #include "trace/device_label.h"
 #include "trace/filter.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 const std::array<const char*, kNumBuckets> kBucketNames = {
     "compute",     "comm",         "copy",   "other_stage",  "unattributed", "graph", "sync",
@@ -607,4 +607,4 @@ LedgerResult make_ledgers(const LedgerInput& input) {
   return LedgerMaker(input).run();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

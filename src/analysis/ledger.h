@@ -12,7 +12,7 @@
 #include "analysis/step_windows.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // By StringId: which kernels are communication.
 using IsCommunication = std::vector<bool>;
@@ -58,4 +58,4 @@ struct LedgerInput {
 
 LedgerResult make_ledgers(const LedgerInput& input);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include "analysis/time_category.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The ledger of the whole capture on one GPU, by time bins. The bins of a bucket sum exactly to the
 // bucket; the buckets of a bin sum to its width, the last one to the remainder.
@@ -47,4 +47,4 @@ struct LedgerHistory {
   }
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

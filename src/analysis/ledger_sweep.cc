@@ -25,7 +25,7 @@
 
 #include "analysis/ledger.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 void CauseTotals::add(const Gap& gap, std::int64_t time_ns) {
   std::vector<IdleCause>& totals = gap.cause == Bucket::kUnrecorded ? unrecorded_ : in_work_;
@@ -377,4 +377,4 @@ void sweep_ledgers(const SweptWork& work, const GapJudge& judge, IdleCauses& cau
   Sweep(work, judge, causes, next, on_ledger).run();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

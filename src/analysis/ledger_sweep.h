@@ -15,7 +15,7 @@
 #include "analysis/idle_causes.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Idle time of a ledger by cause.
 class CauseTotals {
@@ -55,4 +55,4 @@ using NextWindow = std::function<bool(SweptWindow& window)>;
 void sweep_ledgers(const SweptWork& work, const GapJudge& judge, IdleCauses& causes,
                    const NextWindow& next, const OnLedger& on_ledger);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The lower median: a value that occurred, never an interpolated one. nullopt if there are none.
 inline std::optional<std::int64_t> lower_median(std::vector<std::int64_t> values) {
@@ -18,4 +18,4 @@ inline std::optional<std::int64_t> lower_median(std::vector<std::int64_t> values
   return *middle;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

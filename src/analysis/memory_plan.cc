@@ -9,7 +9,7 @@
 // measured to add. Tables that were absent in the measurements are assumed to cost what their
 // columns do.
 //
-// Measured as the peak resident set (GNU time's %M) of synthetic recordings of llmprof_make_trace
+// Measured as the peak resident set (GNU time's %M) of synthetic recordings of gpuwhy_make_trace
 // with 1 and 4 million events, complete and with single tables dropped or doubled, and of PyTorch
 // traces with 1.2 and 1.6 million events; x86-64, glibc 2.36, GCC 12.
 //
@@ -25,7 +25,7 @@
 #include "base/units.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The program, its rules and tables, and a small report: 14.5 MB and 18.6 MB.
@@ -175,4 +175,4 @@ TimelineOptions coarse_picture() {
   return options;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "analysis/timeline.h"
 #include "trace/trace_outline.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Outputs besides the terminal's page.
 struct PlannedOutput {
@@ -51,4 +51,4 @@ std::uint64_t events_that_fit(std::uint64_t memory_bytes);
 // Timeline options for little memory: fewer columns and slices.
 TimelineOptions coarse_picture();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Parts = std::vector<std::string>;
@@ -190,4 +190,4 @@ std::vector<std::string> parts_of_epilogue(const std::vector<PartKernel>& kernel
   return parts;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "analysis/kernel_symbols.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A kernel as far as its part in the model depends on it.
 struct PartKernel {
@@ -24,4 +24,4 @@ std::vector<std::string> parts_of_layer(const std::vector<PartKernel>& kernels);
 std::vector<std::string> parts_of_prologue(const std::vector<PartKernel>& kernels);
 std::vector<std::string> parts_of_epilogue(const std::vector<PartKernel>& kernels);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "analysis/kernel_names.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 void MoverRows::extend(std::uint32_t stream, StringId name, std::int64_t time_ns) {
   Row& row = open_[stream];
@@ -96,4 +96,4 @@ std::string MoverRows::text_of(const Row& row) const {
              : text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "analysis/kernel_chains.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What remains of a row of movers in one kernel: it may take half of the longest, because its parts
 // often move fp32 between each other, or with strides.
@@ -65,4 +65,4 @@ class MoverRows {
   std::unordered_map<std::uint64_t, Row> rows_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

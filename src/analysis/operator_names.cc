@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::string_view kModuleEvent = "nn.Module: ";   // PyTorch's profiler
@@ -94,4 +94,4 @@ bool is_operator_text(std::string_view text) {
   return text.starts_with("aten::") || operator_name(text).size() != text.size();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

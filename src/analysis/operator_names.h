@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // "aten::linear" from "aten::linear, seq = 12, op_id = 3, sizes = [[8, 64]]", PyTorch's name for
 // NVTX ranges.
@@ -32,4 +32,4 @@ std::string_view path_of_module(std::string_view text);
 // "model.layers.*.mlp": the same for this part of every layer.
 std::string over_layers(std::string_view module);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

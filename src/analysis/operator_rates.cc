@@ -28,7 +28,7 @@
 #include "analysis/attention_flops.h"
 #include "trace/op_inputs.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
@@ -400,4 +400,4 @@ void add_peak_fractions(const GpuMatch& match, std::vector<GemmRate>& products) 
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "model/gpu.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // All calls of one matrix product or attention with the same sizes and type.
 struct GemmRate {
@@ -74,4 +74,4 @@ OperatorRates operator_rates(const Trace& trace, const std::vector<std::string>&
 // Adds the share of the GPU's peak, or the reason why there is none.
 void add_peak_fractions(const GpuMatch& match, std::vector<GemmRate>& products);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -40,7 +40,7 @@
 #include "analysis/kernels.h"
 #include "analysis/operator_names.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The launches of all kernels whose call was recorded, by thread and time of the call.
@@ -434,4 +434,4 @@ std::optional<Operators> summarise_operators(const Trace& trace, const Stages& s
   return operators;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

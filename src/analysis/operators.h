@@ -11,7 +11,7 @@
 #include "analysis/stages.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One operator of a framework in one stage.
 struct OperatorRecord {
@@ -49,4 +49,4 @@ struct Operators {
 std::optional<Operators> summarise_operators(const Trace& trace, const Stages& stages,
                                              const Attribution& attribution, std::int64_t whole_ns);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The multiplied weights of one launch.
@@ -277,4 +277,4 @@ void add_part_costs(const EfficiencySetup& setup, Analysis& analysis) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

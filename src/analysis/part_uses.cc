@@ -15,7 +15,7 @@
 
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::vector<PartUse> find_part_uses(const Profile& profile) {
   const Trace& trace = *profile.trace;
@@ -65,4 +65,4 @@ std::vector<PartUse> find_part_uses(const Profile& profile) {
   return found;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

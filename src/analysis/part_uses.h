@@ -7,7 +7,7 @@
 
 #include "analysis/profile.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Time of one part of the model on one GPU, over its whole passes.
 struct PartUse {
@@ -23,4 +23,4 @@ struct PartUse {
 // By device, pass, block and part. Empty if no passes were found. The profile must have a trace.
 std::vector<PartUse> find_part_uses(const Profile& profile);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // How far two stretches agree from a kernel onwards, or backwards. Element k is how many kernels of
@@ -189,4 +189,4 @@ std::vector<std::uint32_t> layers_of(SymbolStream stream, const KernelSymbols& s
   return layers;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "analysis/kernel_stretches.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The layers of one pass: a kernel of each, two layers at least, and bag_of() from each to the
 // next.
@@ -32,4 +32,4 @@ Phase phase_of(SymbolStream stream, const KernelSymbols& symbols, const PassAnch
 std::vector<std::uint32_t> layers_of(SymbolStream stream, const KernelSymbols& symbols,
                                      const PassAnchors& anchors, const Phase& phase);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -26,7 +26,7 @@
 #include "analysis/operator_names.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kMostMarks = 5;
@@ -190,4 +190,4 @@ std::vector<PossibleMark> possible_marks(const Stages& stages,
   return marks;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include "analysis/analysis.h"
 #include "analysis/stages.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Ranges that could name stages where none are known, by kernel time; none where stages are known.
 // `kernel_ns` is that of the whole recording.
@@ -14,4 +14,4 @@ std::vector<PossibleMark> possible_marks(const Stages& stages,
                                          const std::vector<RangeTotal>& ranges,
                                          std::int64_t kernel_ns = 0);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

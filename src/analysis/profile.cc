@@ -31,7 +31,7 @@
 #include "base/run_tasks.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Runs a step and records its time under `name`.
@@ -494,4 +494,4 @@ void complete(Profile& profile, Evidence evidence, PassTimer* timer) {
   analysis.findings = find_findings(analysis, evidence.facts);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -21,7 +21,7 @@
 #include "trace/kernel_summary.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A recording and everything found in it. Exports, plans and summaries use its stages and
 // attribution; nothing computes them again.
@@ -72,4 +72,4 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options 
 // Joins the evidence to a profile and computes the findings. The last step: called once.
 void complete(Profile& profile, Evidence evidence, PassTimer* timer = nullptr);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -37,7 +37,7 @@
 #include "analysis/operator_names.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 void add_sums(const RangeTotal& part, RangeTotal& sum) {
@@ -359,4 +359,4 @@ std::vector<RangeTotal> summarise_ranges(const Trace& trace, const Attribution& 
   return sums.totals();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

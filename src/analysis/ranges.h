@@ -4,7 +4,7 @@
 #include "analysis/analysis.h"
 #include "analysis/attribution.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // NVTX ranges by name with the kernels launched inside them, by kernel time. `longest_start_ns` is
 // a time of the trace. A diagnostic says how
@@ -15,4 +15,4 @@ std::vector<RangeTotal> summarise_ranges(const Trace& trace, const Attribution& 
 // The same with names that differ only in their numbers as one row: "token_N (64 names)".
 std::vector<RangeTotal> fold_numbered(const std::vector<RangeTotal>& ranges);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -20,7 +20,7 @@
 
 #include "analysis/rank_names.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Share of a rank's collectives that must overlap in time with those of the other rank.
@@ -265,4 +265,4 @@ RankGroups find_rank_groups(const Trace& trace, const Stages& stages,
   return result;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "analysis/stages.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // How ranks share the model, where the user says so.
 struct Parallelism {
@@ -65,4 +65,4 @@ RankGroups find_rank_groups(const Trace& trace, const Stages& stages,
                             const std::vector<bool>& is_communication,
                             const Parallelism& parallelism);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "base/parse_number.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 bool is_digit(char c) {
@@ -71,4 +71,4 @@ bool are_of_two_replicas(const RankName& a, const RankName& b) {
   return a.data && b.data && a.data != b.data;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

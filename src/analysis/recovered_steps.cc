@@ -27,7 +27,7 @@
 #include "analysis/median.h"
 #include "analysis/stage_times.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kLongFactor = 3;     // products of prefill against those of decode, at least
@@ -584,4 +584,4 @@ void add_recovered_rate(std::int64_t batch, StructureSummary& summary) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

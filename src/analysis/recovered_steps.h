@@ -13,7 +13,7 @@
 #include "trace/diagnostics.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // "prefill", "decode"; empty where it is not known.
 std::string_view text_of(PassWorkKind work);
@@ -32,4 +32,4 @@ void add_disagreement(const StructureSummary& summary, Diagnostics& diagnostics)
 // The rate of decode for steps of that many sequences.
 void add_recovered_rate(std::int64_t batch, StructureSummary& summary);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

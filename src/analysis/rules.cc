@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The rows of one option. "a:b" is printed both for text b of domain a and for the plain text a:b.
@@ -60,8 +60,8 @@ void add_marks(const std::vector<std::string>& marks, const std::vector<std::str
       throw Error(ErrorKind::kUsage,
                   fmt::format("--mark takes STAGE=NAME, not '{}'", printable(mark)),
                   equals == std::string::npos
-                      ? "as --mark decode=benchmark_loop; a name alone is a module of llmprof run"
-                      : "as --mark decode=benchmark_loop; llmprof ranges FILE lists the names");
+                      ? "as --mark decode=benchmark_loop; a name alone is a module of gpuwhy run"
+                      : "as --mark decode=benchmark_loop; gpuwhy ranges FILE lists the names");
     }
     if (stage == "all") {
       throw Error(ErrorKind::kUsage,
@@ -72,7 +72,7 @@ void add_marks(const std::vector<std::string>& marks, const std::vector<std::str
   for (const std::string& step : steps) {
     if (step.empty()) {
       throw Error(ErrorKind::kUsage, "--step takes the name of a range",
-                  "as --step 'ProfilerStep#*'; llmprof ranges FILE lists the names");
+                  "as --step 'ProfilerStep#*'; gpuwhy ranges FILE lists the names");
     }
     add("step", step, "--step " + step);
   }
@@ -111,4 +111,4 @@ std::string_view family_of(const Rules& rules, std::string_view kernel_name) {
   return kOther;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "trace/diagnostics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Kernel name -> family: the first rule with a word that fits the name (KernelText), ignoring case.
 struct FamilyRule {
@@ -40,7 +40,7 @@ inline constexpr std::string_view kOpaqueGraph = "cuda_graph (opaque)";
 bool fits(const StageRule& rule, std::string_view domain, std::string_view text);
 
 // Puts rows of the command line before all others. A mark is STAGE=NAME, a step is a NAME: a range
-// as `llmprof ranges` prints it, with its domain if it has one, or its beginning and a '*'. Throws
+// as `gpuwhy ranges` prints it, with its domain if it has one, or its beginning and a '*'. Throws
 // kUsage.
 void add_marks(const std::vector<std::string>& marks, const std::vector<std::string>& steps,
                Rules& rules);
@@ -48,4 +48,4 @@ void add_marks(const std::vector<std::string>& marks, const std::vector<std::str
 // The family of a kernel by its name; kOther if no rule matches.
 std::string_view family_of(const Rules& rules, std::string_view kernel_name);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "base/yaml.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 [[noreturn]] void refuse_rules(const std::string& file, const std::string& what) {
@@ -116,4 +116,4 @@ void add_user_rules(const std::string& name, std::string_view text, Rules& rules
                    sha256_hex(text), stages.size(), families.size())});
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

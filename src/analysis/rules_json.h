@@ -4,7 +4,7 @@
 #include "analysis/rules.h"
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // From conf/rules/kernels.yaml and conf/rules/stages.yaml. Throws kUsage if they are malformed.
 Rules rules_from(const Json& kernels, const Json& stages);
@@ -13,4 +13,4 @@ Rules rules_from(const Json& kernels, const Json& stages);
 // or both. Throws kUsage, naming the file and the row that is wrong.
 void add_user_rules(const std::string& name, std::string_view text, Rules& rules);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

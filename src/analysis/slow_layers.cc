@@ -12,7 +12,7 @@
 
 #include "analysis/median.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kLeastLayerPasses = 5;
@@ -151,4 +151,4 @@ std::vector<SlowLayer> find_slow_layers(const Trace& trace, const Structure& str
   return slow;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 #include "analysis/structure_summary.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Layers whose kernels take a tenth longer than those of the other layers of their kind, by the
 // median over passes. At most ten of a kind of pass; none with fewer than five passes. `parts` is
@@ -16,4 +16,4 @@ std::vector<SlowLayer> find_slow_layers(const Trace& trace, const Structure& str
                                         const StructureSummary& summary,
                                         const std::vector<std::uint32_t>& parts);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

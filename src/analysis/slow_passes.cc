@@ -19,7 +19,7 @@
 #include "base/units.h"
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kLeastPasses = 4;     // of a kind: fewer have no median worth the name
@@ -229,4 +229,4 @@ std::vector<SlowPass> find_slow_passes(const Trace& trace, const Structure& stru
   return slow;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "analysis/structure_summary.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The passes that take longest against the median of their kind, and where they lose the time. At
 // most three of a kind, those that take a tenth longer or more. `parts` is of summarise_structure.
@@ -16,4 +16,4 @@ std::vector<SlowPass> find_slow_passes(const Trace& trace, const Structure& stru
                                        const StructureSummary& summary,
                                        const std::vector<std::uint32_t>& parts);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

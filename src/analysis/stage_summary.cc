@@ -7,7 +7,7 @@
 
 #include "analysis/median.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 template <typename Table>
@@ -81,4 +81,4 @@ void add_kernel_time(const Trace& trace, const Stages& stages, const Attribution
   add_table_time(stages, attribution.graphs, trace.graphs, summaries);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "analysis/stages.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One row per stage: instances, durations on the host, tokens.
 std::vector<StageSummary> summarise_stages(const Stages& stages);
@@ -17,4 +17,4 @@ std::vector<StageSummary> summarise_stages(const Stages& stages);
 void add_kernel_time(const Trace& trace, const Stages& stages, const Attribution& attribution,
                      std::vector<StageSummary>& summaries);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::int64_t percentile(const std::vector<std::int64_t>& sorted, std::size_t percent) {
@@ -117,4 +117,4 @@ std::vector<StageOverhead> overheads_of(const std::vector<StageTimes>& baseline,
   return overheads;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include "analysis/stages.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Durations of a stage on the host. Instances that never ended count only in `num_open`.
 struct StageTimes {
@@ -42,4 +42,4 @@ struct StageOverhead {
 std::vector<StageOverhead> overheads_of(const std::vector<StageTimes>& baseline,
                                         const std::vector<StageTimes>& profiled);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

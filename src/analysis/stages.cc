@@ -20,7 +20,7 @@
 
 #include "analysis/step_markers.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr const char* kStageRules = "conf/rules/stages.yaml";
@@ -240,4 +240,4 @@ Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns
   return finder.finish();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

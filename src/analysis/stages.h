@@ -10,7 +10,7 @@
 #include "model/step_counts.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One run through a stage, as the host marked it.
 struct StageInstance {
@@ -47,4 +47,4 @@ inline bool is_step(const Stages& stages, const StageInstance& instance) {
 Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns,
                    std::int64_t end_ns);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "analysis/kernels.h"
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::vector<SteadyWindow> steady_windows(const Trace& trace,
                                          const std::vector<StageLedger>& phases) {
@@ -90,4 +90,4 @@ void measure_steady(const Trace& trace, const Stages& stages, const Attribution&
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

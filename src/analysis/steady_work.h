@@ -9,7 +9,7 @@
 #include "analysis/stages.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The steady phase of a GPU. Without one it has no length.
 struct SteadyWindow {
@@ -29,4 +29,4 @@ std::vector<SteadyWindow> steady_windows(const Trace& trace,
 void measure_steady(const Trace& trace, const Stages& stages, const Attribution& attribution,
                     const std::vector<SteadyWindow>& windows, Analysis& analysis);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -18,7 +18,7 @@
 
 #include <fmt/format.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr double kLeastExplained = 0.1;  // of the variance
@@ -171,4 +171,4 @@ std::optional<StepFit> fit_steps(const std::vector<StepSample>& steps, std::stri
   return fit;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

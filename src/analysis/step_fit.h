@@ -6,7 +6,7 @@
 
 #include "analysis/efficiency_result.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One decode step.
 struct StepSample {
@@ -20,4 +20,4 @@ struct StepSample {
 // few. The first step is excluded, because a capture that begins with it stretches it.
 std::optional<StepFit> fit_steps(const std::vector<StepSample>& steps, std::string& reason);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

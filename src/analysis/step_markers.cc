@@ -27,7 +27,7 @@
 #include "analysis/interval_index.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::string_view kVllm = "vLLM";
@@ -43,7 +43,7 @@ constexpr std::string_view kPyTorch = "PyTorch's profiler";
 constexpr std::string_view kVllmSource = "vllm/v1/worker/gpu_worker.py, 0.26.1rc0";
 constexpr std::string_view kSglangSource = "srt/utils/profile_utils.py, 2026-08-23";
 constexpr std::string_view kTensorRtLlmSource = "_torch/pyexecutor/py_executor.py, to 2026-10";
-constexpr std::string_view kTransformersSource = "src/marks/python/llmprof_mark_transformers.py";
+constexpr std::string_view kTransformersSource = "src/marks/python/gpuwhy_mark_transformers.py";
 constexpr std::string_view kAtomSource = "atom/model_engine/model_runner.py; TraceLens 1.0.0";
 constexpr std::string_view kMegatronSource =
     "megatron/core/inference/engines/dynamic_engine.py, 0.20.0";
@@ -54,7 +54,7 @@ constexpr std::string_view kMegatronTrainingSource =
 constexpr std::string_view kMegatronCompanion = "bookkeeping";
 
 constexpr StepGrammar kGrammars[] = {
-    // llmprof's own: prompt tokens, sequences that make a token, and each slot with its tokens.
+    // gpuwhy's own: prompt tokens, sequences that make a token, and each slot with its tokens.
     {.engine = kSlotMarkers,
      .source = "docs/requests.md",
      .pattern = "step[prefill={c_sq} decode={g}{=}]",
@@ -184,7 +184,7 @@ constexpr StepGrammar kGrammars[] = {
      .examples = {"_forward_step: 0 ctx reqs, 8 gen reqs"},
      .has_one_query_each = true},
 
-    // llmprof's own marks of transformers, where PyTorch's profiler runs. k counts the step's
+    // gpuwhy's own marks of transformers, where PyTorch's profiler runs. k counts the step's
     // tokens.
     {kTransformers,
      kTransformersSource,
@@ -649,4 +649,4 @@ EngineSteps find_engine_steps(const Trace& trace, StepUse use) {
   return {};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

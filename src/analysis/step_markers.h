@@ -12,7 +12,7 @@
 #include "model/step_counts.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // No step has more tokens or sequences: what says so counts something else, or comes from a
 // damaged file. Sums of what is left cannot overflow.
@@ -54,8 +54,8 @@ struct StepMarker {
 };
 std::optional<StepMarker> read_step_marker(std::string_view domain, std::string_view text);
 
-// The marker that names its sequences, as llmprof's own wrappers write it.
-inline constexpr std::string_view kSlotMarkers = "llmprof's wrapper";
+// The marker that names its sequences, as gpuwhy's own wrappers write it.
+inline constexpr std::string_view kSlotMarkers = "gpuwhy's wrapper";
 
 // Tokens that a step computes for the sequence in one slot of the engine's batch.
 struct SlotTokens {
@@ -84,4 +84,4 @@ struct EngineSteps {
 };
 EngineSteps find_engine_steps(const Trace& trace, StepUse use);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

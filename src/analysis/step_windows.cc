@@ -32,7 +32,7 @@
 #include "analysis/median.h"
 #include "base/sort_runs.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Idle time between two steps that is longer than this many steps is a pause: a server without
@@ -287,4 +287,4 @@ std::vector<StepWindow> find_step_windows(const Trace& trace, const Stages& stag
   return windows;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "analysis/stages.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One stage instance on one GPU.
 struct StepWindow {
@@ -33,4 +33,4 @@ struct StepWindow {
 std::vector<StepWindow> find_step_windows(const Trace& trace, const Stages& stages,
                                           const Attribution& attribution);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

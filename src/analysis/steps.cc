@@ -22,7 +22,7 @@
 #include "base/sort_runs.h"
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kSlowSteps = 2;  // times the median period: warm-up
@@ -266,4 +266,4 @@ std::vector<RankGroupSummary> summarise_groups(const Trace& trace, const RankGro
   return rows;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "analysis/step_windows.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Only the instances whose marks count: those of other ranks of a group repeat them.
 Stages counted_stages(const Trace& trace, const Stages& stages, const RankGroups& groups);
@@ -31,4 +31,4 @@ std::string mark_steady(const std::vector<std::string>& stage_names, std::vector
 std::vector<RankGroupSummary> summarise_groups(const Trace& trace, const RankGroups& groups,
                                                const std::vector<StageStep>& steps);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -18,7 +18,7 @@
 #include "analysis/layer_runs.h"
 #include "analysis/pass_phase.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kPauseNs = 1'000'000;
@@ -572,4 +572,4 @@ Structure find_structure(const Trace& trace, const KernelFamilies& families) {
   return structure;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

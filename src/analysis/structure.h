@@ -13,7 +13,7 @@
 #include "analysis/kernel_symbols.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What a forward pass computes, where the work of its kernels tells.
 enum class PassWorkKind : std::uint8_t { kUnknown, kPrefill, kDecode };
@@ -66,4 +66,4 @@ struct Structure {
 
 Structure find_structure(const Trace& trace, const KernelFamilies& families);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

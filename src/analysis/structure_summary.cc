@@ -21,7 +21,7 @@
 #include "analysis/median.h"
 #include "analysis/model_parts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // [begin, end) of a stream's kernels.
@@ -492,4 +492,4 @@ StructureSummary summarise_structure(const Trace& trace, const KernelFamilies& f
   return summarise_structure(trace, families, structure, parts);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

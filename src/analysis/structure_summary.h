@@ -13,7 +13,7 @@
 #include "analysis/structure.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // All passes with the same layers.
 struct PassSummary {
@@ -147,4 +147,4 @@ StructureSummary summarise_structure(const Trace& trace, const KernelFamilies& f
 StructureSummary summarise_structure(const Trace& trace, const KernelFamilies& families,
                                      const Structure& structure);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

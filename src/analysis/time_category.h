@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // How a nanosecond of a window on one GPU was spent: the first that applies.
 enum class Bucket : std::uint8_t {
@@ -26,4 +26,4 @@ enum class Bucket : std::uint8_t {
 inline constexpr std::size_t kNumBuckets = 13;
 extern const std::array<const char*, kNumBuckets> kBucketNames;
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -22,7 +22,7 @@
 
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kMostRows = 120;
@@ -363,4 +363,4 @@ Timeline TimelineMaker::finish() {
   return std::move(made_);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

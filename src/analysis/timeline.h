@@ -17,7 +17,7 @@
 #include "analysis/timeline_host.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 enum class TimelineRowKind : std::uint8_t { kStream, kCopies, kIdle };
 
@@ -194,4 +194,4 @@ class TimelineMaker {
 std::vector<TimelineWindow> telling_windows(const Trace& trace, const Stages& stages,
                                             const Attribution& attribution, std::int64_t most_work);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 
 #include "analysis/operator_names.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kMostThreads = 8;
@@ -306,4 +306,4 @@ HostTimeline make_host_timeline(const Trace& trace, const Attribution& attributi
   return host;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include "analysis/attribution.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One lane: a level of nesting of the ranges and operators of a thread, or of its CUDA calls.
 struct HostLane {
@@ -57,4 +57,4 @@ HostTimeline make_host_timeline(const Trace& trace, const Attribution& attributi
                                 const std::vector<HostWindow>& windows, std::int64_t start_ns,
                                 std::int64_t end_ns, std::int64_t most_slices);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

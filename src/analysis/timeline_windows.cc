@@ -13,7 +13,7 @@
 
 #include "analysis/timeline.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct Chosen {
@@ -183,4 +183,4 @@ std::vector<TimelineWindow> telling_windows(const Trace& trace, const Stages& st
   return kept;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The time a step took: its period, else its GPU window, else the length of its mark. A loop keeps
@@ -166,4 +166,4 @@ RecordedWork recorded_work(const Analysis& analysis, const EfficiencySetup& setu
   return Tracker(analysis, setup).follow();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "analysis/efficiency.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One or several forward passes, as recorded.
 struct RecordedPasses {
@@ -35,4 +35,4 @@ struct RecordedWork {
 // marks and from `setup`.
 RecordedWork recorded_work(const Analysis& analysis, const EfficiencySetup& setup);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include <iterator>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // CUDA's, and those of AMD's runtime, which PyTorch's profiler records in the same form.
@@ -122,4 +122,4 @@ bool WaitCalls::waits_throughout(std::int64_t start_ns, std::int64_t end_ns) con
   return false;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

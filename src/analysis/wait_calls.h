@@ -9,7 +9,7 @@
 #include "analysis/attribution.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The waiting calls of each thread, by start: calls that synchronise, and copies that returned only
 // when they were done.
@@ -73,4 +73,4 @@ class WaitCalls {
   std::vector<std::vector<Wait>> by_thread_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

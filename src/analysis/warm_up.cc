@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 bool is_warm_up_name(std::string_view name) {
   static constexpr std::string_view kFirst = "warm";
@@ -56,4 +56,4 @@ std::int64_t warm_up_end_ns(const Trace& trace, const Stages& stages) {
   return end_ns;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 #include "analysis/stages.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // True for names such as "warmup", "model|warm-up|forward" and "warm_up 3".
 bool is_warm_up_name(std::string_view name);
@@ -16,4 +16,4 @@ bool is_warm_up_name(std::string_view name);
 // warmup; INT64_MIN if there is none.
 std::int64_t warm_up_end_ns(const Trace& trace, const Stages& stages);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

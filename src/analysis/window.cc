@@ -26,7 +26,7 @@
 #include "base/units.h"
 #include "trace/filter.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct Span {
@@ -105,7 +105,7 @@ class WindowMaker {
     }
     if (by_thread.empty()) {
       throw Error(ErrorKind::kUsage, "--steps: the recording marks no steps",
-                  "say which ranges are steps, as --step 'ProfilerStep#*' (llmprof ranges FILE "
+                  "say which ranges are steps, as --step 'ProfilerStep#*' (gpuwhy ranges FILE "
                   "lists them), or use --from and --to");
     }
     is_chosen_.resize(stages_.instances.size());
@@ -276,4 +276,4 @@ void apply_window(const WindowOptions& options, const Rules& rules, Trace& trace
   maker.apply();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

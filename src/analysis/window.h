@@ -5,7 +5,7 @@
 #include "analysis/window_options.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Throws kUsage if they contradict each other.
 void check_window(const WindowOptions& options);
@@ -17,4 +17,4 @@ void check_window(const WindowOptions& options);
 // is not in the recording, or no GPU work begins in it.
 void apply_window(const WindowOptions& options, const Rules& rules, Trace& trace);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

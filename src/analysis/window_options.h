@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Steps by number, counted from 0; both ends are included.
 struct StepSpan {
@@ -23,4 +23,4 @@ struct WindowOptions {
   bool is_empty() const { return !from && !to && !steps && !is_trimmed; }
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -4,16 +4,16 @@
 //
 // Results are copied, so that no internal type and no type of a third-party library is part of the
 // interface. A table of a recording has thousands of rows, not millions.
-#include <llmprof/error.h>
-#include <llmprof/model.h>
-#include <llmprof/recording.h>
+#include <gpuwhy/error.h>
+#include <gpuwhy/model.h>
+#include <gpuwhy/recording.h>
 
 #include "base/error.h"
 #include "model/checkpoint.h"
 #include "report/metrics.h"
 #include "session/recording.h"
 
-namespace llmprof::api {
+namespace gpuwhy::api {
 namespace {
 
 // Converts any exception of a layer to the library's own.
@@ -21,7 +21,7 @@ template <typename Body>
 auto guarded(Body&& body) {
   try {
     return body();
-  } catch (const llmprof::Error& error) {
+  } catch (const gpuwhy::Error& error) {
     throw Error(error.what(), error.hint());
   } catch (const std::bad_alloc&) {
     throw Error("out of memory", "");
@@ -101,7 +101,7 @@ Recording read_recording(const std::string& path, const std::string& rules_file)
 }
 
 const char* version() {
-  return LLMPROF_VERSION;
+  return GPUWHY_VERSION;
 }
 
 ModelFacts model_facts(const std::string& path) {
@@ -120,4 +120,4 @@ WorkCost decode_cost(const std::string& path, std::int64_t context, std::int64_t
   return guarded([&] { return cost_at(path, decode_work(context, batch)); });
 }
 
-}  // namespace llmprof::api
+}  // namespace gpuwhy::api

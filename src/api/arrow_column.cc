@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Where a buffer of no bytes points to.
@@ -266,4 +266,4 @@ void export_stream(ArrowColumn table, ArrowArrayStream& stream) {
   stream.private_data = owner.release();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include <llmprof/c.h>
+#include <gpuwhy/c.h>
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Copies share their buffers, which nobody writes to once they are part of a column.
 struct ArrowColumn {
@@ -101,4 +101,4 @@ void export_array(const ArrowColumn& column, ArrowArray& array);
 // One batch.
 void export_stream(ArrowColumn table, ArrowArrayStream& stream);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,9 +7,9 @@
 #include <atomic>
 #include <cstdlib>
 
-#include <llmprof/c.h>
+#include <gpuwhy/c.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using GetPointer = void* (*)(void* capsule, const char* name);
@@ -36,32 +36,32 @@ Struct* new_struct() {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy
 
-void llmprof_python(void* capsule_get_pointer) {
-  llmprof::capsule_pointer = reinterpret_cast<llmprof::GetPointer>(capsule_get_pointer);
+void gpuwhy_python(void* capsule_get_pointer) {
+  gpuwhy::capsule_pointer = reinterpret_cast<gpuwhy::GetPointer>(capsule_get_pointer);
 }
 
-ArrowSchema* llmprof_new_schema(void) {
-  return llmprof::new_struct<ArrowSchema>();
+ArrowSchema* gpuwhy_new_schema(void) {
+  return gpuwhy::new_struct<ArrowSchema>();
 }
 
-ArrowArray* llmprof_new_array(void) {
-  return llmprof::new_struct<ArrowArray>();
+ArrowArray* gpuwhy_new_array(void) {
+  return gpuwhy::new_struct<ArrowArray>();
 }
 
-ArrowArrayStream* llmprof_new_stream(void) {
-  return llmprof::new_struct<ArrowArrayStream>();
+ArrowArrayStream* gpuwhy_new_stream(void) {
+  return gpuwhy::new_struct<ArrowArrayStream>();
 }
 
-void llmprof_end_schema(void* capsule) {
-  llmprof::end_capsule<ArrowSchema>(capsule, "arrow_schema");
+void gpuwhy_end_schema(void* capsule) {
+  gpuwhy::end_capsule<ArrowSchema>(capsule, "arrow_schema");
 }
 
-void llmprof_end_array(void* capsule) {
-  llmprof::end_capsule<ArrowArray>(capsule, "arrow_array");
+void gpuwhy_end_array(void* capsule) {
+  gpuwhy::end_capsule<ArrowArray>(capsule, "arrow_array");
 }
 
-void llmprof_end_stream(void* capsule) {
-  llmprof::end_capsule<ArrowArrayStream>(capsule, "arrow_array_stream");
+void gpuwhy_end_stream(void* capsule) {
+  gpuwhy::end_capsule<ArrowArrayStream>(capsule, "arrow_array_stream");
 }

@@ -10,7 +10,7 @@
 #include "api/tables.h"
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Numbers for texts in order of first use.
@@ -200,4 +200,4 @@ ArrowColumn launch_table(const std::shared_ptr<const OpenRecording>& recording) 
   return table;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // One option: its name and its value.
@@ -39,7 +39,7 @@ GivenOption given_option(const char* text) {
 
 [[noreturn]] void refuse_name(const GivenOption& given) {
   throw Error(ErrorKind::kUsage, fmt::format("there is no option '{}'", printable(given.name)),
-              "the options of llmprof analyze, with _ for -");
+              "the options of gpuwhy analyze, with _ for -");
 }
 
 std::int64_t at_least(std::int64_t least, std::int64_t most, const GivenOption& given) {
@@ -148,7 +148,7 @@ void check_has_model(const ModelChoice& model) {
   for (const auto& [option, is_given] : given) {
     if (is_given && model.model.empty()) {
       throw Error(ErrorKind::kUsage, fmt::format("{} requires model", option),
-                  "give a name of llmprof list models, or a path");
+                  "give a name of gpuwhy list models, or a path");
     }
   }
 }
@@ -187,4 +187,4 @@ CompareOptions compare_options(std::span<const char* const> texts) {
   return options;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

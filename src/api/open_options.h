@@ -11,18 +11,18 @@
 #include "session/named_model.h"
 #include "session/recording.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
-// What the options of llmprof_open() say.
+// What the options of gpuwhy_open() say.
 struct OpenOptions {
   RecordingOptions recording;
   ModelChoice model;
 };
 
-// Reads "name=value" texts, whose names are listed in llmprof/c.h. Throws kUsage.
+// Reads "name=value" texts, whose names are listed in gpuwhy/c.h. Throws kUsage.
 OpenOptions open_options(std::span<const char* const> texts);
 
-// The same for llmprof_compare().
+// The same for gpuwhy_compare().
 CompareOptions compare_options(std::span<const char* const> texts);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "report/metric_fields.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A column under way: a null pointer is a row without a value.
@@ -373,4 +373,4 @@ TableResult make_table(const std::shared_ptr<const OpenRecording>& recording,
   return found->make(recording);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

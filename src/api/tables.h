@@ -14,7 +14,7 @@
 #include "report/metrics.h"
 #include "session/recording.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A recording that a caller of the library holds, and how it was read: a report reads it again.
 // Never changed once it is there, so that threads may share it.
@@ -42,4 +42,4 @@ TableResult make_table(const std::shared_ptr<const OpenRecording>& recording,
 // One row per kernel that ran.
 ArrowColumn launch_table(const std::shared_ptr<const OpenRecording>& recording);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

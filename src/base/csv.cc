@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A cell this long is an unclosed quote, not a cell.
@@ -109,4 +109,4 @@ std::string csv_cell(std::string_view text) {
   return cell + "\"";
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

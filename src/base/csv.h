@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The records of a CSV text, one at a time. Cells may be quoted and may hold commas, doubled quotes
 // and line breaks. An unclosed quote ends with its line, so one bad line costs one record.
@@ -37,4 +37,4 @@ class CsvReader {
 // `text` as one cell: printable() except for line breaks, and quoted if necessary.
 std::string csv_cell(std::string_view text);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Two words in one that differs in all bits: multiplied by odd numbers (2^64 over the golden ratio,
 // and a prime of xxHash), which spreads differences in few bits.
@@ -65,4 +65,4 @@ class Dictionary {
   std::uint32_t last_ = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The reason why a command cannot continue. Each kind has one exit code, assigned in cli/main.cc.
 enum class ErrorKind {
@@ -67,4 +67,4 @@ auto with_context(const std::string& where, Body&& body) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Exit codes of every command. Scripts rely on them: numbers do not change.
 enum ExitCode : int {
@@ -36,7 +36,7 @@ constexpr ExitCode exit_code_of(ErrorKind kind) {
   return kExitFailure;
 }
 
-// One row of the table that `llmprof list` and the documentation print.
+// One row of the table that `gpuwhy list` and the documentation print.
 struct ExitCodeMeaning {
   ExitCode code;
   const char* meaning;
@@ -44,7 +44,7 @@ struct ExitCodeMeaning {
 
 inline constexpr std::array<ExitCodeMeaning, 9> kExitCodes = {{
     {kExitOk, "what was asked for is done"},
-    {kExitFailure, "llmprof failed, or a file is unreadable or not what it claims to be"},
+    {kExitFailure, "gpuwhy failed, or a file is unreadable or not what it claims to be"},
     {kExitUsage, "the command line or a configuration is wrong"},
     {kExitRegression, "a gate found a regression"},
     {kExitInconclusive, "a gate cannot decide, mostly for too few runs"},
@@ -55,4 +55,4 @@ inline constexpr std::array<ExitCodeMeaning, 9> kExitCodes = {{
     {kExitInterrupted, "interrupted; what was captured is kept"},
 }};
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "base/run_tasks.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Closes its file descriptor at the end of the scope.
@@ -197,4 +197,4 @@ void FileWriter::commit() {
   file_.put_in_place();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include "base/temporary_file.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The whole file as bytes. Throws kInput if it is missing, not a regular file, or larger than
 // `limit_bytes`: text written by people is small, and a mistyped path must not fill the memory.
@@ -67,4 +67,4 @@ class FileWriter {
   std::uint64_t limit_bytes_ = UINT64_MAX;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

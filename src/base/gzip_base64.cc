@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr int kGzipFraming = 15 + 16;  // zlib.h: the largest window, + 16 for gzip's header
@@ -110,4 +110,4 @@ std::string from_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // `bytes` as one gzip member, without name and time: equal input gives equal output. `level` is
 // zlib's, 1 (fast) to 9 (small).
@@ -19,4 +19,4 @@ std::string base64(std::string_view bytes);
 // Decodes base64; stops at the first character that is not base64.
 std::string from_base64(std::string_view text);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

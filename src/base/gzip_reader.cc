@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::string_view kGzipMagic = "\x1f\x8b";
@@ -151,4 +151,4 @@ std::string inflated_head(std::string_view head) {
   return text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

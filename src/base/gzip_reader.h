@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The bytes of a file from start to end. Gzip is inflated on the fly, including files of several
 // members as parallel compressors write them. Throws kInput if the file cannot be opened or read,
@@ -50,4 +50,4 @@ class GzipReader {
 // throws.
 std::string inflated_head(std::string_view head);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 void check_json_size(std::string_view text, const std::string& name, std::size_t most_members) {
   std::array<std::size_t, kDeepestJson + 1> num_members{};  // of what is open at each depth
@@ -98,7 +98,7 @@ std::string json_number(double value) {
 }
 
 Json json_document(std::string_view name, int version) {
-  return Json{{"schema", fmt::format("llmprof.{}", name)}, {"schema_version", version}};
+  return Json{{"schema", fmt::format("gpuwhy.{}", name)}, {"schema_version", version}};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline constexpr int kDeepestJson = 100;
 // Of one object. Members are found one after the other, so more of them would take the square of
@@ -41,7 +41,7 @@ inline Json text_or_null(std::string_view text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
-// {"schema": "llmprof.<name>", "schema_version": version}: the opening of every JSON output.
+// {"schema": "gpuwhy.<name>", "schema_version": version}: the opening of every JSON output.
 Json json_document(std::string_view name, int version);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

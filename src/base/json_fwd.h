@@ -14,7 +14,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The tree of plain values that configuration, provenance and every JSON output share. Keys keep
 // their order, so that a file reads the way it was written and two runs give the same bytes.
@@ -37,4 +37,4 @@ std::string json_object_line(const std::vector<JsonField>& fields);
 // A number as JSON writes it.
 std::string json_number(double value);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

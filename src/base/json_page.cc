@@ -16,7 +16,7 @@
 #include "base/parse_number.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Place = std::vector<std::size_t>;  // which child at each depth
@@ -226,4 +226,4 @@ std::string json_page(std::string_view text, const PageRequest& request) {
   return json_page(parse_json(text, "the document"), request);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

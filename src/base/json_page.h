@@ -11,7 +11,7 @@
 
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The bytes that a token is counted as: JSON with numbers has three to four per token, so a page
 // is rather smaller than its budget.
@@ -26,7 +26,7 @@ struct PageRequest {
   std::string after;
 };
 
-// {"schema": "llmprof.page", "schema_version": 1, "from", "next", "value"} on one line, of at most
+// {"schema": "gpuwhy.page", "schema_version": 1, "from", "next", "value"} on one line, of at most
 // max_tokens * kBytesPerToken bytes. `value` holds the part of `document` from the address
 // `from` up to the address `next`, in the order of the document; `next` is null on the last page.
 // Rows stay whole if a page can hold them, and a text that no page can hold is cut, ending in
@@ -36,4 +36,4 @@ std::string json_page(const Json& document, const PageRequest& request);
 // The same of a document that is text already.
 std::string json_page(std::string_view text, const PageRequest& request);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

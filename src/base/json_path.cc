@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kLongest = 1 << 20;  // kernel names have been seen with 100 KB
@@ -169,4 +169,4 @@ std::string path_pattern(const std::vector<PathStep>& path) {
   return text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Addresses of values in a JSON document that stay the same when rows move:
 //   capture.duration_ns      ledgers[stage=decode,device=cuda:0].buckets_ns.sync kernels[3].calls
@@ -35,4 +35,4 @@ const Json* find_path(const Json& document, const std::vector<PathStep>& path);
 // The path without row selectors: "ledgers[].buckets_ns.sync".
 std::string path_pattern(const std::vector<PathStep>& path);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::optional<std::int64_t> parse_whole(std::string_view text) {
   std::int64_t value = 0;
@@ -32,4 +32,4 @@ std::optional<double> parse_price(std::string_view text) {
   return is_whole && price > 0 && price < 1e6 ? std::optional(price) : std::nullopt;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

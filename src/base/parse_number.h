@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Parses a whole number, from the first character to the last. nullopt if it does not fit.
 std::optional<std::int64_t> parse_whole(std::string_view text);
@@ -16,4 +16,4 @@ std::optional<double> parse_percent(std::string_view text);
 // Parses "2", "2.5" or "2.50" as an amount above 0 and below a million.
 std::optional<double> parse_price(std::string_view text);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Durations of the program's own passes: a tree, in the order they started. For --self-profile.
 class PassTimer {
@@ -59,4 +59,4 @@ class PassTimer {
   int depth_ = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 
 #include <sys/mman.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A last page that rows fill this far (three quarters) is worth a huge one.
@@ -75,4 +75,4 @@ void free_rows(void* rows, std::size_t size_bytes) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
@@ -50,4 +50,4 @@ struct RowAllocator {
 template <typename T>
 using RowVector = std::vector<T, RowAllocator<T>>;
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <thread>
 
-namespace llmprof {
+namespace gpuwhy {
 
 void run_tasks(const std::vector<std::function<void()>>& tasks, unsigned num_threads) {
   std::atomic<std::size_t> next{0};
@@ -50,4 +50,4 @@ void run_tasks(const std::vector<std::function<void()>>& tasks, unsigned num_thr
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Runs tasks on several threads, started in order. After all threads have ended it rethrows the
 // exception of the first task in the list that failed, so errors do not depend on the number of
@@ -12,4 +12,4 @@ namespace llmprof {
 // system refuses.
 void run_tasks(const std::vector<std::function<void()>>& tasks, unsigned num_threads);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

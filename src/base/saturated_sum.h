@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The sum of two non-negative numbers, or the largest number if it does not fit: as associative and
 // commutative as the sum itself, and no untrusted file can overflow it.
@@ -12,4 +12,4 @@ inline std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // One hash computation. Throws kFailure if OpenSSL fails.
@@ -82,4 +82,4 @@ std::string sha256_of_file(const std::filesystem::path& path) {
   return hash.hex();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // SHA-256 as 64 lower-case hexadecimal digits.
 std::string sha256_hex(std::string_view bytes);
@@ -17,4 +17,4 @@ std::string sha256_bytes(std::string_view bytes);
 // Throws kInput.
 std::string sha256_of_file(const std::filesystem::path& path);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

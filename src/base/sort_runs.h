@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Sorts by merging the ascending sequences that `values` consists of: linear for one of them, and n
 // log k for k. Equal values keep their order.
@@ -34,4 +34,4 @@ void sort_runs(std::vector<T>& values, Less less) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

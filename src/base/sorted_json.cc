@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 SortedJson parse_sorted_json(std::string_view text, const std::string& name) {
   check_json_size(text, name, std::numeric_limits<std::size_t>::max());
@@ -24,4 +24,4 @@ SortedJson parse_sorted_json(std::string_view text, const std::string& name) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // JSON with keys in alphabetical order. Json keeps the order of the file and therefore searches all
 // keys at each insertion, which takes a minute for a hundred thousand keys.
@@ -15,4 +15,4 @@ using SortedJson = nlohmann::json;
 // Like parse_json(), for files with many keys.
 SortedJson parse_sorted_json(std::string_view text, const std::string& name);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 
 #include <sqlite3.h>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // To be kept as long as the connection it guards.
 class SqliteGuard {
@@ -47,4 +47,4 @@ class SqliteGuard {
   std::uint64_t calls_left_ = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

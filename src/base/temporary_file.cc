@@ -32,7 +32,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 namespace fs = std::filesystem;
 
@@ -204,4 +204,4 @@ void make_inner_folder(const fs::path& folder, unsigned mode) {
                   : fmt::format("cannot create {}: {}", folder.string(), std::strerror(errno)));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

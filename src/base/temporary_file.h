@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct DoomedName;
 
@@ -62,4 +62,4 @@ class TemporaryFile {
 // written outside. Throws kFailure.
 void make_inner_folder(const std::filesystem::path& folder, unsigned mode = 0777);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Insertions, deletions, substitutions and swaps of neighbours each count one step.
@@ -264,4 +264,4 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
   return lines;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Removes surrounding blanks. Returns a view into `text`, like split(): the text must outlive it,
 // so passing a temporary string does not compile.
@@ -56,4 +56,4 @@ std::string shortened_inside(std::string_view text, std::size_t width);
 // begin with `indent` blanks. A longer word keeps a line of its own. `width` 0: unchanged.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct Scale {
@@ -148,4 +148,4 @@ std::string count_of(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, ends_in("s", "x", "ch", "sh") ? "es" : "s");
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline constexpr std::int64_t kNsPerUs = 1'000;
 inline constexpr std::int64_t kNsPerMs = 1'000'000;
@@ -57,4 +57,4 @@ std::string format_change(double fraction, int num_decimals = 1);
 // "1 step", "2 steps", "0 copies": the count and the noun, given in singular, agree.
 std::string count_of(std::int64_t count, std::string_view noun);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

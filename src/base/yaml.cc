@@ -24,7 +24,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr int kDeepestYaml = 64;
@@ -369,4 +369,4 @@ std::string to_yaml_text(const Json& value) {
   return text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One YAML document as plain values, by the core rules of YAML 1.2 (`yes` and `on` are words, not
 // booleans). Throws kInput with `name`, line and column for bad syntax, duplicate keys, keys that
@@ -44,4 +44,4 @@ struct YamlLine {
 std::vector<YamlLine> yaml_lines(const Json& value);
 std::string to_yaml_text(const Json& value);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -23,7 +23,7 @@
 #include "base/yaml.h"
 #include "bundle/scrub.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -138,4 +138,4 @@ std::string utc_text(std::chrono::system_clock::time_point time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc_of(time));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A run bundle on disk: one folder with everything a run measured and produced, and its inputs.
 class Artifacts {
@@ -70,4 +70,4 @@ std::filesystem::path make_run_folder(const std::filesystem::path& directory,
 // "2026-11-14T23:54:00Z"
 std::string utc_text(std::chrono::system_clock::time_point time);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Handler of nlohmann's parser events (json_sax_t). While a container is open it is the last
@@ -89,4 +89,4 @@ void append_key(Json& object, std::string key, Json value) {
   object.get_ref<Json::object_t&>().Container::emplace_back(std::move(key), std::move(value));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Like parse_json(), but keeps all values of a key that occurs twice, because readers differ in
 // which one they show. Throws kInput.
@@ -15,4 +15,4 @@ Json parse_whole_json(std::string_view text, const std::string& name);
 // Appends a key to an object, even if it is already there.
 void append_key(Json& object, std::string key, Json value);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

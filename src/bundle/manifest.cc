@@ -20,7 +20,7 @@
 #include "base/units.h"
 #include "bundle/scrub.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -91,11 +91,11 @@ Manifest read_manifest(const Artifacts& artifacts) {
   // A newer version is refused rather than read halfway: fields may have changed their meaning.
   const Json document = parse_json(read_file(path, kLargest), path.string());
   try {
-    if (document.at("schema") != "llmprof.manifest" || document.at("schema_version") > kVersion) {
+    if (document.at("schema") != "gpuwhy.manifest" || document.at("schema_version") > kVersion) {
       throw Error(
           ErrorKind::kInput,
-          fmt::format("{} is of a kind or version this llmprof does not know", path.string()),
-          "use the llmprof that wrote it, or a newer one");
+          fmt::format("{} is of a kind or version this gpuwhy does not know", path.string()),
+          "use the gpuwhy that wrote it, or a newer one");
     }
     Manifest manifest{document.at("run_id").get<std::string>(), document.at("run"), {}};
     for (const Json& file : document.at("files")) {
@@ -135,4 +135,4 @@ std::vector<std::string> differences(const Manifest& manifest, const Artifacts& 
   return found;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "bundle/artifacts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A file of a bundle as the manifest records it.
 struct ManifestEntry {
@@ -35,4 +35,4 @@ Manifest read_manifest(const Artifacts& artifacts);
 // One sentence per difference between manifest and disk; empty if there are none.
 std::vector<std::string> differences(const Manifest& manifest, const Artifacts& artifacts);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -28,7 +28,7 @@
 #include "bundle/json_with_duplicates.h"
 #include "bundle/secrets.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kShortestSecret = 8;  // shorter ones occur in other words
@@ -266,7 +266,7 @@ class TextScrubber {
 
 // Variables that explain performance. Prefixes end in '_'.
 constexpr std::array<std::string_view, 27> kEnvironmentPrefixes = {
-    "CUDA_",     "NVIDIA_",    "NCCL_", "NVTX_",   "NSYS_",       "LLMPROF_",       "VLLM_",
+    "CUDA_",     "NVIDIA_",    "NCCL_", "NVTX_",   "NSYS_",       "GPUWHY_",        "VLLM_",
     "SGLANG_",   "SGL_",       "TLLM_", "TRTLLM_", "TORCH_",      "TORCHINDUCTOR_", "TORCHDYNAMO_",
     "PYTORCH_",  "TRITON_",    "GGML_", "LLAMA_",  "FLASHINFER_", "OMP_",           "MKL_",
     "OPENBLAS_", "OMPI_COMM_", "PMI_",  "UCX_",    "NVSHMEM_",    "TRANSFORMERS_"};
@@ -496,4 +496,4 @@ std::map<std::string, std::string> scrub_environment(
   return clean;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

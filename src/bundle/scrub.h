@@ -9,7 +9,7 @@
 #include "base/json_fwd.h"
 #include "bundle/secret_values.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The replacement for a secret.
 inline constexpr std::string_view kScrubbed = "[scrubbed]";
@@ -50,4 +50,4 @@ Json without_values(const Json& tree, const SecretValues& values);
 std::map<std::string, std::string> scrub_environment(
     const std::map<std::string, std::string>& environment);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

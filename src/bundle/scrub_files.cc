@@ -9,7 +9,7 @@
 // there are two rounds: the first removes what can be recognized and remembers it, the second
 // searches for those bytes everywhere. Texts, trees and SQLite files are rewritten. An nsys or ncu
 // report, a compressed trace or an HTML page cannot be: if it contains a secret it is removed, and
-// the result says so. Files that llmprof generated from a recording are removed as soon as any file
+// the result says so. Files that gpuwhy generated from a recording are removed as soon as any file
 // lost a secret: short secrets are not searched for in binary files, and these files can be
 // generated again.
 //
@@ -39,7 +39,7 @@
 #include "bundle/secret_search.h"
 #include "bundle/secret_shapes.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -91,12 +91,12 @@ FileKind kind_of(const fs::path& file) {
                                                : FileKind::kText;
 }
 
-// Pages and traces that llmprof generates from a recording.
+// Pages and traces that gpuwhy generates from a recording.
 bool is_made_of_recording(const fs::path& file) {
   const std::string head = first_bytes(file);
-  return has_ending(file, {".pftrace", ".pb.gz"}) || head.starts_with("llmprof\x1a") ||
+  return has_ending(file, {".pftrace", ".pb.gz"}) || head.starts_with("gpuwhy\x1a") ||
          (is_page(head) &&
-          head.find(R"(<meta name="generator" content="llmprof">)") != std::string::npos);
+          head.find(R"(<meta name="generator" content="gpuwhy">)") != std::string::npos);
 }
 
 // Both trees have the same structure, so removed values are found by position.
@@ -227,7 +227,7 @@ class FileScrubber {
     }
     for (const fs::path& file : files_) {
       if (has_lost_secret_ && fs::exists(file) && is_made_of_recording(file)) {
-        remove(file, "made from a file with a secret; llmprof can make it again");
+        remove(file, "made from a file with a secret; gpuwhy can make it again");
       }
     }
     rename_files();
@@ -471,7 +471,7 @@ std::vector<std::pair<std::string, std::int64_t>> places_in(std::string text,
 class PrivateFolder {
  public:
   explicit PrivateFolder(const fs::path& parent)
-      : path_((parent / "llmprof-scrub-XXXXXX").string()) {
+      : path_((parent / "gpuwhy-scrub-XXXXXX").string()) {
     if (::mkdtemp(path_.data()) == nullptr) {
       throw Error(ErrorKind::kFailure, fmt::format("cannot make a folder in {}", parent.string()),
                   "export TMPDIR=/some/writable/directory");
@@ -530,4 +530,4 @@ ScrubResult scrub_files(const fs::path& root, const std::vector<std::string>& va
   return FileScrubber(root, values).run();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 
 #include "bundle/secret_values.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Scrubs a log line by line, in place, readable only by its owner. Lines of more than 1 MiB are
 // dropped. `is_over` is asked several times per second: once it says yes, the rest of the log is
@@ -37,7 +37,7 @@ struct ScrubResult {
 
 // Removes secrets from a file or from all files in a folder, in place: keys by format and name,
 // `values`, and everything found in one file from the others too. Files that contain a secret and
-// cannot be rewritten are removed, and so are pages and traces that llmprof generated from such
+// cannot be rewritten are removed, and so are pages and traces that gpuwhy generated from such
 // files. A manifest is updated. Finally the bytes of every file are searched again. Links are not
 // followed. Throws kInput, also if a file cannot be read, and kFailure.
 ScrubResult scrub_files(const std::filesystem::path& root, const std::vector<std::string>& values);
@@ -48,4 +48,4 @@ ScrubResult dry_scrub_files(const std::filesystem::path& root,
                             const std::vector<std::string>& values,
                             const std::filesystem::path& scratch);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

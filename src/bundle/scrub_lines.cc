@@ -18,7 +18,7 @@
 #include "bundle/scrub.h"
 #include "bundle/secrets.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kMostKeyLines = 400;  // RSA of 16384 bits has 200
@@ -130,4 +130,4 @@ std::string LineScrubber::clean(std::string_view line, const SecretValues& value
   return scrub_text(line, values);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "bundle/secret_values.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Scrubs a text line by line and tracks what spans several lines: a private key and, in YAML, a
 // block under a revealing name.
@@ -32,4 +32,4 @@ class LineScrubber {
   std::size_t name_indent_ = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

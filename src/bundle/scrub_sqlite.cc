@@ -30,7 +30,7 @@
 #include "bundle/scrub.h"
 #include "bundle/secrets.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Database = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
@@ -283,4 +283,4 @@ SqliteScrub scrub_sqlite(const std::filesystem::path& sqlite, const SecretValues
   return scrub;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

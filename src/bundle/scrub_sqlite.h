@@ -6,7 +6,7 @@
 
 #include "bundle/secret_values.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Result of scrubbing one database.
 struct SqliteScrub {
@@ -20,4 +20,4 @@ struct SqliteScrub {
 // exported from has them too. Throws kFailure.
 SqliteScrub scrub_sqlite(const std::filesystem::path& sqlite, const SecretValues& values);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -32,7 +32,7 @@
 #include "bundle/scrub_lines.h"
 #include "bundle/secrets.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -373,4 +373,4 @@ bool is_page(std::string_view head) {
   return start.starts_with("<!doctype html") || start.starts_with("<html");
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "bundle/secret_values.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Result of searching a file.
 struct SecretSearch {
@@ -27,4 +27,4 @@ bool holds_value(const std::filesystem::path& file, const SecretValues& values);
 // Whether a file that begins with `head` is an HTML page.
 bool is_page(std::string_view head);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "bundle/secrets.h"
 #include "config/embedded.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kShortestPrefix = 3;  // shorter ones begin ordinary words
@@ -259,4 +259,4 @@ void add_secret_shapes(const std::string& name, std::string_view text) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

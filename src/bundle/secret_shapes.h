@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A known prefix of keys, and what must follow it.
 struct KeyShape {
@@ -75,4 +75,4 @@ const SecretShapes& secret_shapes();
 // Adds rows of a user's file. To be called before anything is searched, by one thread.
 void add_secret_shapes(const std::string& name, std::string_view text);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "bundle/scrub.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kStartBytes = sizeof(std::uint64_t);
@@ -121,4 +121,4 @@ std::string SecretValues::without(std::string_view text) const {
   return clean.append(text.substr(kept));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Texts that must not be in any file. Searching for all of them costs as much as searching for one.
 class SecretValues {
@@ -51,4 +51,4 @@ class SecretValues {
   std::size_t longest_ = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

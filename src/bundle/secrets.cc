@@ -18,7 +18,7 @@
 #include "bundle/scrub.h"
 #include "bundle/secret_shapes.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // "aws.secretAccessKey" -> {aws, secret, access, key}
@@ -150,4 +150,4 @@ bool takes_no_value(std::string_view flag) {
          (words[0] == "use" || words[0] == "no" || words[0] == "enable" || words[0] == "require");
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

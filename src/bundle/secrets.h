@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // ASCII only, whatever the locale.
 constexpr bool is_digit(char c) {
@@ -67,4 +67,4 @@ bool is_key_shape(std::string_view run);
 // --use-auth-token and similar flags are switches: the next argument is not their value.
 bool takes_no_value(std::string_view flag);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -20,7 +20,7 @@
 #include "base/units.h"
 #include "capture/nsys_leftovers.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -135,7 +135,7 @@ std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResul
     return {{Reason::kImporterFailed, "nsys",
              fmt::format("nsys left its raw stream ({}) and no report{}",
                          format_bytes(fs::file_size(raw, failure)), saying(step)),
-             fmt::format("it is kept as nsys/{}; llmprof doctor says whether the importer is there",
+             fmt::format("it is kept as nsys/{}; gpuwhy doctor says whether the importer is there",
                          raw.filename().string()),
              ""}};
   }
@@ -159,9 +159,9 @@ std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResul
   return {{Reason::kReportMissing, "nsys",
            fmt::format("nsys {} and wrote no report{}", ending_text(step.exit_code), saying(step)),
            step.last_lines.find(kAgentFailed) != std::string::npos
-               ? "wait a minute and run it again: llmprof removes what a killed nsys left, once it "
-                 "is a minute old; if llmprof doctor finds nothing, the machine was too busy"
-               : "read nsys/log.txt; llmprof doctor checks what nsys needs",
+               ? "wait a minute and run it again: gpuwhy removes what a killed nsys left, once it "
+                 "is a minute old; if gpuwhy doctor finds nothing, the machine was too busy"
+               : "read nsys/log.txt; gpuwhy doctor checks what nsys needs",
            ""}};
 }
 
@@ -244,7 +244,7 @@ std::vector<Breach> check_ncu_report(const fs::path& report, const StepResult& s
   if (says("ERR_NVGPUCTRPERM")) {
     return {{Reason::kCounterPermission, "ncu",
              "the driver restricts hardware counters to administrators (ERR_NVGPUCTRPERM)",
-             "llmprof doctor says how to allow them", ""}};
+             "gpuwhy doctor says how to allow them", ""}};
   }
   if (says("driver resource was unavailable") || says("Driver resource was unavailable")) {
     return {{Reason::kCountersBusy, "ncu", "another profiler or DCGM uses the hardware counters",
@@ -264,4 +264,4 @@ std::vector<Breach> check_ncu_report(const fs::path& report, const StepResult& s
            "read ncu/log.txt", ""}};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

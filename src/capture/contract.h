@@ -12,7 +12,7 @@
 #include "capture/reason.h"
 #include "capture/supervise.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One way in which a pass differs from what was asked for.
 struct Breach {
@@ -20,7 +20,7 @@ struct Breach {
   std::string pass;  // baseline, nsys, ncu
   std::string sentence;
   std::string next;           // what to do or type; may be empty
-  std::string next_override;  // the override to add to `llmprof run`, if that helps
+  std::string next_override;  // the override to add to `gpuwhy run`, if that helps
   bool is_fatal = true;       // false: a warning, the capture is usable
 };
 
@@ -82,4 +82,4 @@ std::vector<Breach> check_ncu_report(const std::filesystem::path& report, const 
 std::filesystem::path find_with_suffix(const std::filesystem::path& folder,
                                        std::string_view suffix);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

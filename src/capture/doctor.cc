@@ -27,7 +27,7 @@
 #include "capture/stale_runs.h"
 #include "capture/workload.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -219,7 +219,7 @@ Check check_perf_events(const Facts& facts) {
     return {"perf_event_paranoid", kOk, fmt::format("level {}", *level), ""};
   }
   return {"perf_event_paranoid", kWarn,
-          fmt::format("level {}: nsys cannot sample the CPU (llmprof's presets do not ask it to)",
+          fmt::format("level {}: nsys cannot sample the CPU (gpuwhy's presets do not ask it to)",
                       *level),
           "sudo sysctl kernel.perf_event_paranoid=2"};
 }
@@ -387,4 +387,4 @@ Diagnosis diagnose(const System& system, const fs::path& artifacts_dir) {
   return diagnosis;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "capture/machine.h"
 #include "capture/tools.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Outcome of a check.
 enum class CheckStatus {
@@ -39,4 +39,4 @@ struct Diagnosis {
 // changes nothing. `artifacts_dir` is where bundles will go; it need not exist.
 Diagnosis diagnose(const System& system, const std::filesystem::path& artifacts_dir);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,9 +5,9 @@
 
 #include "base/embedded_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // All of src/marks/python/, sorted by path.
 std::span<const EmbeddedFile> embedded_marks();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

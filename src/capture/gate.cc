@@ -23,10 +23,10 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
-// The marks of include/llmprof/nvtx.h, widest first. The rules in conf/rules/stages.yaml know the
+// The marks of include/gpuwhy/nvtx.h, widest first. The rules in conf/rules/stages.yaml know the
 // same names in the default domain.
 constexpr std::array<std::string_view, 5> kStageNames = {"request", "prefill", "decode_all",
                                                          "decode", "decode_step"};
@@ -232,4 +232,4 @@ std::vector<std::string> ncu_gate_options(const std::vector<SeenMark>& marks, co
   return options;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 
 #include "capture/tools.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // An NVTX range as a program writes it; the default domain is empty.
 struct StageMark {
@@ -67,4 +67,4 @@ std::map<std::string, std::string> nsys_gate_environment(const Gate& gate);
 // them.
 std::vector<std::string> ncu_gate_options(const std::vector<SeenMark>& marks, const NcuTool& ncu);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

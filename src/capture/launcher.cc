@@ -7,7 +7,7 @@
 // Slurm batch script also has SLURM_PROCID=0, but no step: it is not a rank.
 //
 // The run id must be the same on all ranks and in a requeued attempt, without communication: it is
-// LLMPROF_RUN_ID, set once before the launcher (llmprof launch prints the line), or the job's own
+// GPUWHY_RUN_ID, set once before the launcher (gpuwhy launch prints the line), or the job's own
 // number if the launcher has one.
 #include "capture/launcher.h"
 
@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kLongestId = 100;
@@ -82,7 +82,7 @@ std::string run_id_of(const System& system, const std::string& launcher) {
   }
   throw Error(ErrorKind::kUsage,
               fmt::format("{} says which rank this is, but not of which job", launcher),
-              fmt::format("set {}=NAME before the launcher, the same for all ranks; llmprof launch "
+              fmt::format("set {}=NAME before the launcher, the same for all ranks; gpuwhy launch "
                           "prints the line",
                           kRunIdVariable));
 }
@@ -133,4 +133,4 @@ std::optional<LaunchedRank> launched_rank(const System& system) {
   return std::nullopt;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,10 +7,10 @@
 
 #include "capture/system.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Names the run on all ranks; set by the user before the launcher.
-inline constexpr const char* kRunIdVariable = "LLMPROF_RUN_ID";
+inline constexpr const char* kRunIdVariable = "GPUWHY_RUN_ID";
 
 // The rank of this process within its job, according to the launcher's environment variables.
 struct LaunchedRank {
@@ -23,7 +23,7 @@ struct LaunchedRank {
 };
 
 // nullopt if no launcher started this process, or only one rank. Throws kUsage if the launcher has
-// no name shared by all ranks and LLMPROF_RUN_ID is not set, if a number is malformed, or if the
+// no name shared by all ranks and GPUWHY_RUN_ID is not set, if a number is malformed, or if the
 // rank is not one of the job's.
 std::optional<LaunchedRank> launched_rank(const System& system);
 
@@ -31,4 +31,4 @@ std::optional<LaunchedRank> launched_rank(const System& system);
 // none started it. Throws kUsage if it is malformed.
 std::optional<std::int64_t> launched_rank_number(const System& system);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

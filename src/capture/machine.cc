@@ -22,7 +22,7 @@
 #include "capture/subprocess.h"
 #include "capture/tools.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -280,4 +280,4 @@ std::vector<std::string> running_processes(const System& system,
   return found;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include "capture/system.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One GPU as nvidia-smi describes it.
 struct GpuFacts {
@@ -57,4 +57,4 @@ std::optional<std::uint64_t> available_memory_bytes(const System& system);
 std::vector<std::string> running_processes(const System& system,
                                            const std::vector<std::string>& names);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

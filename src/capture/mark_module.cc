@@ -19,13 +19,13 @@
 #include "base/text.h"
 #include "capture/embedded_marks.h"
 
-// LLMPROF_MARKS_LIBRARY is the path of the library that was just built.
+// GPUWHY_MARKS_LIBRARY is the path of the library that was just built.
 asm(R"(
   .section .rodata
   .global kMarksLibraryBegin
   .global kMarksLibraryEnd
 kMarksLibraryBegin:
-  .incbin ")" LLMPROF_MARKS_LIBRARY R"("
+  .incbin ")" GPUWHY_MARKS_LIBRARY R"("
 kMarksLibraryEnd:
   .byte 0
   .text
@@ -33,15 +33,15 @@ kMarksLibraryEnd:
 extern "C" const char kMarksLibraryBegin[];
 extern "C" const char kMarksLibraryEnd[];
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kModulePrefix = "llmprof_mark_";
+constexpr std::string_view kModulePrefix = "gpuwhy_mark_";
 // Not Python: the library itself, preloaded, wraps llama.cpp.
 constexpr const char* kLlamaModule = "llama_cpp";
-constexpr const char* kMarksLibrary = "libllmprof_marks.so";
+constexpr const char* kMarksLibrary = "libgpuwhy_marks.so";
 constexpr const char* kNotesFile = "notes.txt";
 // A program that fills the file with notes is not believed.
 constexpr std::size_t kMostNotes = 20;
@@ -97,8 +97,8 @@ void add_mark_environment(const fs::path& directory, const std::vector<std::stri
   }
   std::string& path = environment["PYTHONPATH"];
   path = path.empty() ? directory.string() : directory.string() + ":" + path;
-  environment["LLMPROF_MARK"] = fmt::format("{}", fmt::join(modules, ","));
-  environment["LLMPROF_MARK_NOTES"] = (directory / kNotesFile).string();
+  environment["GPUWHY_MARK"] = fmt::format("{}", fmt::join(modules, ","));
+  environment["GPUWHY_MARK_NOTES"] = (directory / kNotesFile).string();
 }
 
 MarkNotes take_mark_notes(const fs::path& directory) {
@@ -122,4 +122,4 @@ MarkNotes take_mark_notes(const fs::path& directory) {
   return notes;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The names that `run --mark NAME` takes: programs of these libraries get marks without a change
 // of their code. Sorted.
@@ -35,4 +35,4 @@ struct MarkNotes {
 // Reads the notes in `directory` and removes them, so that the next pass starts without.
 MarkNotes take_mark_notes(const std::filesystem::path& directory);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

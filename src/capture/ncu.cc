@@ -25,7 +25,7 @@
 #include "capture/reason.h"
 #include "capture/subprocess.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Metrics that --query-metrics does not list: of the launch, of the device, of sampling.
@@ -183,4 +183,4 @@ std::string list_ncu_sections(const System& system, const NcuTool& ncu) {
   return ask_ncu(system, ncu, {"--list-sections"});
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

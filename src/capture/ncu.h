@@ -9,7 +9,7 @@
 #include "capture/gate.h"
 #include "capture/tools.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What ncu measures: one file of conf/profiling/ncu/.
 struct NcuSettings {
@@ -47,4 +47,4 @@ void check_ncu_names(const System& system, const NcuTool& ncu, const NcuSettings
 // The sections of this ncu, as it lists them.
 std::string list_ncu_sections(const System& system, const NcuTool& ncu);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -23,7 +23,7 @@
 #include "capture/reason.h"
 #include "capture/subprocess.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -39,12 +39,12 @@ struct ExportCache {
 
 ExportCache export_cache(const System& system) {
   if (const auto cache = system.variable("XDG_CACHE_HOME")) {
-    return {fs::path(*cache) / "llmprof" / "exports"};
+    return {fs::path(*cache) / "gpuwhy" / "exports"};
   }
   if (const auto home = system.variable("HOME")) {
-    return {fs::path(*home) / ".cache" / "llmprof" / "exports"};
+    return {fs::path(*home) / ".cache" / "gpuwhy" / "exports"};
   }
-  return {fs::path(system.temporary_directory()) / fmt::format("llmprof-exports-{}", ::geteuid()),
+  return {fs::path(system.temporary_directory()) / fmt::format("gpuwhy-exports-{}", ::geteuid()),
           true};
 }
 
@@ -220,4 +220,4 @@ fs::path exported_sqlite(const System& system, const fs::path& report,
   return sqlite;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

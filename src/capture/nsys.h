@@ -8,7 +8,7 @@
 #include "capture/gate.h"
 #include "capture/tools.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // How nsys records: one file of conf/profiling/nsys/.
 struct NsysSettings {
@@ -65,4 +65,4 @@ void import_raw(const System& system, const NsysTool& nsys, const std::filesyste
 std::filesystem::path exported_sqlite(const System& system, const std::filesystem::path& report,
                                       const std::string& writer_version);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

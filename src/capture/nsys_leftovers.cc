@@ -36,7 +36,7 @@
 #include "base/text.h"
 #include "capture/processes.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -209,4 +209,4 @@ NsysLeftovers remove_nsys_leftovers(const System& system,
   return gone;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "capture/processes.h"
 #include "capture/system.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What nsys says when it gives up on the agent that it started.
 inline constexpr const char* kAgentFailed = "Agent launcher failed";
@@ -42,4 +42,4 @@ NsysLeftovers remove_nsys_leftovers(
     const System& system,
     std::chrono::system_clock::time_point now = std::chrono::system_clock::now());
 
-}  // namespace llmprof
+}  // namespace gpuwhy

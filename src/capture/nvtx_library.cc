@@ -8,13 +8,13 @@
 
 #include "base/file.h"
 
-// LLMPROF_NVTX_LIBRARY is the path of the library that was just built.
+// GPUWHY_NVTX_LIBRARY is the path of the library that was just built.
 asm(R"(
   .section .rodata
   .global kNvtxLibraryBegin
   .global kNvtxLibraryEnd
 kNvtxLibraryBegin:
-  .incbin ")" LLMPROF_NVTX_LIBRARY R"("
+  .incbin ")" GPUWHY_NVTX_LIBRARY R"("
 kNvtxLibraryEnd:
   .byte 0
   .text
@@ -22,7 +22,7 @@ kNvtxLibraryEnd:
 extern "C" const char kNvtxLibraryBegin[];
 extern "C" const char kNvtxLibraryEnd[];
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::string_view stage_timer_library() {
   return {kNvtxLibraryBegin, static_cast<std::size_t>(kNvtxLibraryEnd - kNvtxLibraryBegin)};
@@ -36,7 +36,7 @@ std::filesystem::path write_stage_timer_library(const std::filesystem::path& dir
 
 std::map<std::string, std::string> stage_timer_environment(
     const std::filesystem::path& library, const std::filesystem::path& ranges_directory) {
-  return {{kNvtxInjection, library.string()}, {"LLMPROF_NVTX_DIR", ranges_directory.string()}};
+  return {{kNvtxInjection, library.string()}, {"GPUWHY_NVTX_DIR", ranges_directory.string()}};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

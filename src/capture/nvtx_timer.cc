@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reader of the range files that libllmprof_nvtx.so leaves behind.
+// Reader of the range files that libgpuwhy_nvtx.so leaves behind.
 //
 // Nothing in them is trusted: a process may have died between any two stores, the disk may have
 // been full, and anyone may have placed a file there. So every record is checked against its chunk,
@@ -29,7 +29,7 @@
 #include "base/text.h"
 #include "nvtx/range_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Forty bytes each; the recorder's default limit is half of this.
@@ -358,4 +358,4 @@ std::string timed_ranges_csv(const TimedRun& run) {
   return text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
-// What a program under libllmprof_nvtx.so left behind: the NVTX ranges of each process, timed by
+// What a program under libgpuwhy_nvtx.so left behind: the NVTX ranges of each process, timed by
 // CLOCK_MONOTONIC, without a profiler.
 
 enum class TimedRangeKind : std::uint8_t { kPushPop, kStartEnd };
@@ -79,4 +79,4 @@ TimedRun read_range_directory(const std::filesystem::path& directory);
 void write_timed_ranges_csv(const TimedRun& run, const std::function<void(std::string_view)>& sink);
 std::string timed_ranges_csv(const TimedRun& run);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

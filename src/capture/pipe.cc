@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr int kBlocksAtOnce = 64;
@@ -68,4 +68,4 @@ bool Pipe::take(const std::function<void(std::string_view)>& sink) {
   return any;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

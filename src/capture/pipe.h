@@ -6,7 +6,7 @@
 #include <functional>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A pipe from a child process: the read end does not block, the write end goes to the child.
 class Pipe {
@@ -30,4 +30,4 @@ class Pipe {
   int write_end_ = -1;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -92,4 +92,4 @@ std::vector<RunningProcess> descendants() {
   return found;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include "capture/system.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A process as described in /proc.
 struct RunningProcess {
@@ -30,4 +30,4 @@ std::optional<RunningProcess> find_process(const System& system, int pid);
 // Every live descendant of this process, including orphans handed to it.
 std::vector<RunningProcess> descendants();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

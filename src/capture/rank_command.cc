@@ -13,7 +13,7 @@
 
 #include "base/parse_number.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::string_view kLauncherNames[] = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun",
@@ -94,4 +94,4 @@ std::vector<std::string> as_rank(std::vector<std::string> argv, std::int64_t ran
   return argv;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A command line that starts a program several times on this machine, each time as a rank:
 // mpirun -n 8 PROGRAM.
@@ -25,4 +25,4 @@ inline constexpr const char* kRankPlace = "{rank}";
 // profiled, as in "nsys profile --output=rank-{rank} PROGRAM".
 std::vector<std::string> as_rank(std::vector<std::string> argv, std::int64_t rank);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "base/exit_code.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr int kCapture = kExitIncomplete;
@@ -46,7 +46,7 @@ constexpr ReasonInfo kReasons[] = {
      "ncu made no progress for run.ncu_no_progress_s and was stopped"},
     {Reason::kInterrupted, "interrupted", kInterrupted,
      "the user stopped the run; what was captured is kept"},
-    {Reason::kPassFailed, "pass_failed", kCapture, "llmprof could not carry out the pass"},
+    {Reason::kPassFailed, "pass_failed", kCapture, "gpuwhy could not carry out the pass"},
     {Reason::kPrepareFailed, "prepare_failed", kCapture, "skipped: the model file was not made"},
     {Reason::kBaselineFailed, "baseline_failed", kCapture, "skipped: the baseline pass failed"},
     {Reason::kNothingCaptured, "nothing_captured", kCapture, "no pass could run"},
@@ -100,4 +100,4 @@ const ReasonInfo& info_of(Reason reason) {
   return kReasons[static_cast<std::size_t>(reason)];
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

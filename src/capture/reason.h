@@ -3,7 +3,7 @@
 
 #include <span>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Why a pass failed or was skipped. Its code is a stable identifier for scripts and for
 // docs/capture-contract.md.
@@ -66,4 +66,4 @@ inline const char* code_of(Reason reason) {
   return info_of(reason).code;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

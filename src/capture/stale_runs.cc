@@ -24,7 +24,7 @@
 #include "base/text.h"
 #include "capture/processes.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -60,7 +60,7 @@ std::optional<fs::path> scratch_of(const fs::path& bundle) {
     const std::string name = (bundle / kRunningFile).string();
     const fs::path scratch = parse_json(read_file(name), name).at("scratch").get<std::string>();
     const bool is_ours = scratch.is_absolute() && scratch.lexically_normal() == scratch &&
-                         scratch.filename().string().starts_with("llmprof-");
+                         scratch.filename().string().starts_with("gpuwhy-");
     return is_ours && is_folder_of_mine(scratch) ? std::optional(scratch) : std::nullopt;
   } catch (const Error&) {
     return std::nullopt;
@@ -123,4 +123,4 @@ Leftovers find_leftovers(const System& system, const fs::path& artifacts_dir) {
   return found;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,11 +7,11 @@
 
 #include "capture/system.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Set in the environment of every process of a run, to the bundle's absolute path, so that
 // leftovers of a killed run can be found anywhere in the process tree.
-inline constexpr const char* kRunVariable = "LLMPROF_RUN";
+inline constexpr const char* kRunVariable = "GPUWHY_RUN";
 
 // During a run its bundle contains this file, which names the running process.
 inline constexpr const char* kRunningFile = "running.json";
@@ -33,4 +33,4 @@ struct Leftovers {
 };
 Leftovers find_leftovers(const System& system, const std::filesystem::path& artifacts_dir);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -28,7 +28,7 @@
 #include "base/units.h"
 #include "capture/pipe.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -171,4 +171,4 @@ ProcessResult run_process(const Process& process) {
   return result;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A program to run: an argument list, never a shell command.
 struct Process {
@@ -45,4 +45,4 @@ int exit_code_of(int status);
 // is in another process group and would not receive them. To be called by main().
 void end_programs_with_us();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -45,7 +45,7 @@
 #include "capture/pipe.h"
 #include "capture/processes.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -593,4 +593,4 @@ void InterruptCounter::acknowledge() {
   acknowledged = interrupts.load();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

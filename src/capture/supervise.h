@@ -11,7 +11,7 @@
 
 #include "capture/subprocess.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Why a step ended.
 enum class StepEnd {
@@ -104,4 +104,4 @@ class InterruptCounter {
   bool is_watched_ = false;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

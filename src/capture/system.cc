@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-namespace llmprof {
+namespace gpuwhy {
 
 System this_system() {
   System system;
@@ -19,4 +19,4 @@ System this_system() {
   return system;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

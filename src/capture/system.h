@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The machine as the program sees it: environment variables and the root of the file system. Tests
 // pass a fake one, to simulate a driver, a permission or a container.
@@ -35,4 +35,4 @@ struct System {
 // The real machine: this process's environment.
 System this_system();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -25,7 +25,7 @@
 #include "base/text.h"
 #include "capture/subprocess.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -42,13 +42,13 @@ struct ToolKind {
 
 constexpr ToolKind kNsys = {"nsys",
                             "Nsight Systems",
-                            "LLMPROF_NSYS",
+                            "GPUWHY_NSYS",
                             "nsight-systems nsight-systems-target",
                             {"/usr/local/cuda/bin", "/opt/nvidia/nsight-systems/*/bin",
                              "/opt/nvidia/nsight-systems-cli/*/bin", "/usr/local/cuda-*/bin"}};
 constexpr ToolKind kNcu = {"ncu",
                            "Nsight Compute",
-                           "LLMPROF_NCU",
+                           "GPUWHY_NCU",
                            "nsight-compute nsight-compute-target",
                            {"/usr/local/cuda/bin", "/opt/nvidia/nsight-compute/*",
                             "/usr/local/cuda-*/bin", "/usr/local/cuda-*/nsight-compute-*"}};
@@ -319,4 +319,4 @@ NcuTool ensure_ncu(const System& system) {
   return tool;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

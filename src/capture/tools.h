@@ -10,7 +10,7 @@
 
 #include "capture/system.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Version of nsys or ncu: year, release and patch, e.g. 2022.4.2.
 struct ToolVersion {
@@ -57,7 +57,7 @@ struct NcuTool : Tool {
   bool has_per_launch_config = false;    // filter mode with skip and count per signature
 };
 
-// Finds the tool: LLMPROF_NSYS / LLMPROF_NCU, then PATH, then the directories of NVIDIA's
+// Finds the tool: GPUWHY_NSYS / GPUWHY_NCU, then PATH, then the directories of NVIDIA's
 // installers (newest first). Throws kEnvironment with installation advice if it is missing or does
 // not answer.
 NsysTool ensure_nsys(const System& system);
@@ -66,4 +66,4 @@ NcuTool ensure_ncu(const System& system);
 // A program on PATH; nullopt if there is none.
 std::optional<std::filesystem::path> find_on_path(const System& system, const std::string& name);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

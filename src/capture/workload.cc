@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "capture/tools.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -60,7 +60,7 @@ std::vector<std::string> build_work_argv(const System& system, const WorkloadSet
                                          const std::vector<std::string>& command) {
   if (command.empty()) {
     throw Error(ErrorKind::kUsage, "run: needs a command",
-                "llmprof run [OVERRIDE...] -- PROGRAM [ARGUMENT...]");
+                "gpuwhy run [OVERRIDE...] -- PROGRAM [ARGUMENT...]");
   }
   std::vector<std::string> argv = command;
   argv[0] = find_program(system, command[0]);
@@ -166,7 +166,7 @@ std::vector<std::string> split_command(std::string_view text) {
 std::vector<std::string> own_command(const std::string& verb) {
   std::error_code failure;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
-  return {failure ? "llmprof" : self.string(), verb};
+  return {failure ? "gpuwhy" : self.string(), verb};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

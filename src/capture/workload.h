@@ -8,7 +8,7 @@
 
 #include "capture/system.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // How a kind of program is run under a profiler: one file of conf/workload/.
 struct WorkloadSettings {
@@ -46,4 +46,4 @@ std::vector<std::string> split_command(std::string_view text);
 // The command that starts this program again.
 std::vector<std::string> own_command(const std::string& verb);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -20,17 +20,17 @@
 #include "cli/option_values.h"
 #include "session/version.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr const char* kDescription =
-    "llmprof: deep profiling of LLM workloads on GPUs, from the command line.\n\n"
+    "gpuwhy: deep profiling of LLM workloads on GPUs, from the command line.\n\n"
     "Start here:\n"
-    "  llmprof doctor                  Is this machine ready to profile?\n"
-    "  llmprof run -- PROGRAM ARG...   Profile a program and write a report\n"
-    "  llmprof FILE                    Analyze a recording of Nsight Systems or PyTorch's profiler\n"
-    "  llmprof diff BEFORE AFTER       Compare two recordings or runs\n"
-    "  llmprof explain launch_bound    What a finding, a metric or a term means\n";
+    "  gpuwhy doctor                   Is this machine ready to profile?\n"
+    "  gpuwhy run -- PROGRAM ARG...    Profile a program and write a report\n"
+    "  gpuwhy FILE                     Analyze a recording of Nsight Systems or PyTorch's profiler\n"
+    "  gpuwhy diff BEFORE AFTER        Compare two recordings or runs\n"
+    "  gpuwhy explain launch_bound     What a finding, a metric or a term means\n";
 constexpr std::size_t kHelpColumn = 34;
 
 void add_option(CLI::App& app, const Option& option) {
@@ -107,13 +107,13 @@ std::vector<std::string> names_of(const std::vector<Node>& nodes) {
   return names;
 }
 
-// "config show: " in front of what is wrong with it; nothing for llmprof itself.
+// "config show: " in front of what is wrong with it; nothing for gpuwhy itself.
 std::string about(const std::string& path) {
   return path.empty() ? "" : path + ": ";
 }
 
 std::string help_line(const std::string& path) {
-  return fmt::format("llmprof {}{}--help", path, path.empty() ? "" : " ");
+  return fmt::format("gpuwhy {}{}--help", path, path.empty() ? "" : " ");
 }
 
 // For a word that no option or command took. `path` is what was understood before it.
@@ -137,7 +137,7 @@ Error unknown_word(const std::string& word, const std::string& path,
   if (!children.empty()) {
     return {ErrorKind::kUsage, fmt::format("{}unknown command '{}'", about(path), printable(word)),
             suggestion(word, names_of(children),
-                       path.empty() ? "commands: llmprof --help; to profile a program: llmprof run "
+                       path.empty() ? "commands: gpuwhy --help; to profile a program: gpuwhy run "
                                       "-- PROGRAM [ARG...]"
                                     : "commands: " + help_line(path))};
   }
@@ -180,7 +180,7 @@ void read_values(const Node& node, const std::string& path) {
 // The deepest command that was named, and the words that lead to it.
 struct Named {
   const Node* node;
-  std::string path;  // "config show"; empty: llmprof itself
+  std::string path;  // "config show"; empty: gpuwhy itself
 };
 
 Named find_named(const Named& parent) {
@@ -322,18 +322,18 @@ std::string wrapped_help(const std::string& text, std::size_t width) {
 
 Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::string> arguments,
                        std::string& color, const Command*& named) {
-  // llmprof itself: the command above all others.
+  // gpuwhy itself: the command above all others.
   Command program;
   program.options = {
       {"--color", "WHEN", "Colour: auto, always or never", &color, {"auto", "always", "never"}}};
-  CLI::App app(kDescription, "llmprof");
+  CLI::App app(kDescription, "gpuwhy");
   app.get_formatter()->column_width(kHelpColumn);
   app.set_help_flag("-h,--help", "Print this help");
   app.set_version_flag("-V,--version", version_text(), "Print version and build");
   add_option(app, program.options[0]);
   app.allow_extras();
   app.require_subcommand(0, 1);
-  app.footer("llmprof COMMAND --help explains a command.");
+  app.footer("gpuwhy COMMAND --help explains a command.");
   expand_first_word(commands, arguments);
   cut_rest(commands, arguments);
   const Node root{&program, &app, add_commands(app, commands, arguments)};
@@ -348,4 +348,4 @@ Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::st
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "cli/command.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What a command line asks for: `run` is set, or `text` is to be printed (--help, --version).
 struct Parsed {
@@ -24,4 +24,4 @@ Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::st
 // A help text with lines of at most `width` columns; descriptions stay in their column.
 std::string wrapped_help(const std::string& text, std::size_t width);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Commands as data: one table of names, options and functions, from which parsing, --help,
-// completion, `llmprof list commands` and the checks of docs/cli.md are all made. Only args.cc
+// completion, `gpuwhy list commands` and the checks of docs/cli.md are all made. Only args.cc
 // knows the library that parses.
 #pragma once
 
@@ -18,7 +18,7 @@
 #include "capture/system.h"
 #include "cli/console.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What main() knows and hands to a command.
 struct Context {
@@ -78,7 +78,7 @@ struct Command {
   std::string examples;              // printed below the options
   // Where the words after "--" go: another program's command line. Null: there are none.
   std::vector<std::string>* rest = nullptr;
-  std::string group = {};  // the heading above it in llmprof --help; empty for subcommands
+  std::string group = {};  // the heading above it in gpuwhy --help; empty for subcommands
   std::vector<std::string> aliases = {};  // other names, as people know them from other tools
   // Called if the words are refused, so that files of an earlier run do not stay; may be empty.
   // Flags and options that take a text are filled in as far as they were understood.
@@ -140,4 +140,4 @@ Option override_option(std::vector<std::string>& target);
 // --config FILE, beside them.
 Option config_option(std::string& target);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

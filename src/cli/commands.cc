@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::vector<Command> all_commands() {
   std::vector<Command> commands;
@@ -62,4 +62,4 @@ Option ncu_option(std::vector<std::string>& target) {
           "Counters to join, one or more files: .ncu-rep, or what ncu --csv printed", &target};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "base/parse_number.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 const char* escape_of(Color color) {
@@ -171,4 +171,4 @@ std::string table_text(const Table& whole, std::size_t width) {
   return left_out.empty() ? text : text + fmt::format("Left out at this width: {}.\n", left_out);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

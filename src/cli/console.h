@@ -9,7 +9,7 @@
 
 #include "report/document.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 enum class Color { kPlain, kGreen, kYellow, kRed, kDim };
 
@@ -61,4 +61,4 @@ struct Table {
 };
 std::string table_text(const Table& table, std::size_t width);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/json_page.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 void add_page_options(Command& command, JsonPages& target) {
   command.add({{"--max-tokens", "N",
@@ -29,4 +29,4 @@ void check_pages(const JsonPages& pages, bool is_json) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

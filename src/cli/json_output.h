@@ -7,7 +7,7 @@
 
 #include "cli/command.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // --max-tokens and --after: JSON in pages (base/json_page.h).
 struct JsonPages {
@@ -23,4 +23,4 @@ std::string paged(std::string json, const JsonPages& pages);
 // Throws kUsage if pages are asked for of an output that is not JSON.
 void check_pages(const JsonPages& pages, bool is_json);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -19,7 +19,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 int run(const std::vector<std::string>& arguments, Console& console) {
@@ -50,29 +50,29 @@ int guarded_run(const std::vector<std::string>& arguments, Console& console) {
     return run(arguments, console);
   } catch (const Error& error) {
     const std::size_t width = console.error_width();
-    console.err(wrapped("llmprof: " + printable(error.what()), width, 2) + "\n");
+    console.err(wrapped("gpuwhy: " + printable(error.what()), width, 2) + "\n");
     if (!error.hint().empty()) {
       console.err(wrapped("  hint: " + printable(error.hint()), width, 8) + "\n");
     }
     return exit_code_of(error.kind());
   } catch (const std::bad_alloc&) {
-    console.err("llmprof: out of memory\n");
+    console.err("gpuwhy: out of memory\n");
   } catch (const std::exception& error) {
-    console.err(fmt::format("llmprof: internal error: {}\n", printable(error.what())));
+    console.err(fmt::format("gpuwhy: internal error: {}\n", printable(error.what())));
   }
   return kExitFailure;
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy
 
 int main(int argc, char** argv) {
-  llmprof::end_programs_with_us();
-  llmprof::Console console;
-  const int code = llmprof::guarded_run({argv + (argc > 0 ? 1 : 0), argv + argc}, console);
-  if (!console.flush() && code == llmprof::kExitOk) {
-    console.err("llmprof: cannot write to standard output\n");
-    return llmprof::kExitFailure;
+  gpuwhy::end_programs_with_us();
+  gpuwhy::Console console;
+  const int code = gpuwhy::guarded_run({argv + (argc > 0 ? 1 : 0), argv + argc}, console);
+  if (!console.flush() && code == gpuwhy::kExitOk) {
+    console.err("gpuwhy: cannot write to standard output\n");
+    return gpuwhy::kExitFailure;
   }
   return code;
 }

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 [[noreturn]] void refuse(const Option& option, const std::string& wanted, const std::string& text,
@@ -134,4 +134,4 @@ std::string default_text(const Option& option) {
   return std::visit([](const auto* target) { return value_text(*target); }, option.target);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

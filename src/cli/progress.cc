@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -139,4 +139,4 @@ void ConsoleProgress::clear_line() {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 #include "cli/console.h"
 #include "session/progress.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Progress of a run on standard error. On a terminal one line is redrawn; elsewhere there is one
 // line per step and one per minute; or JSON, one line per event; or nothing. The program's own
@@ -41,4 +41,4 @@ class ConsoleProgress : public Progress {
   std::chrono::nanoseconds last_drawn_{0};
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

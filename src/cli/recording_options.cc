@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "session/recording.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 Option rules_option(std::string& target) {
   return {"--rules", "FILE", "Your own rules for stages and kernel families; they come first",
@@ -71,11 +71,11 @@ std::optional<GpuPrice> gpu_price_of(const std::string& text) {
 
 void say_how_read(const Profile& profile, Console& console) {
   for (const Diagnostic& note : profile.rules.notes) {
-    console.err(fmt::format("llmprof: {}\n", note.sentence));
+    console.err(fmt::format("gpuwhy: {}\n", note.sentence));
   }
   if (const auto& window = profile.analysis.capture.window) {
-    console.err(fmt::format("llmprof: a part of the recording: {}\n", window->why));
+    console.err(fmt::format("gpuwhy: a part of the recording: {}\n", window->why));
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

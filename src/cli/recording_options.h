@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "report/worth.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Profile;
 struct RecordingOptions;
@@ -34,4 +34,4 @@ std::optional<GpuPrice> gpu_price_of(const std::string& text);
 // no place for it.
 void say_how_read(const Profile& profile, Console& console);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

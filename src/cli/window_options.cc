@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kMostSteps = 1'000'000;
@@ -58,4 +58,4 @@ std::vector<std::pair<std::string, std::string>> window_words(const WindowWish& 
   return words;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

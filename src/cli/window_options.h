@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "serve/window.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 Option window_steps_option(WindowWish& wish);
 Option window_seconds_option(WindowWish& wish);
@@ -20,4 +20,4 @@ Option window_stage_option(WindowWish& wish);
 // The options as they were given, with their values.
 std::vector<std::pair<std::string, std::string>> window_words(const WindowWish& wish);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 
 #include "compare/compare.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Rows summed by `name_of`, the largest difference first.
 template <typename Row, typename NameOf>
@@ -35,4 +35,4 @@ std::vector<PartChange> breakdown_by(const std::vector<Row>& base,
   return changes;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -21,7 +21,7 @@
 #include "compare/compare.h"
 #include "compare/verdict.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct FactRule {
@@ -32,7 +32,7 @@ struct FactRule {
 
 constexpr FactRule kFactRules[] = {
     {"runs", true,
-     "the same run is on both sides, so part of the comparison is with itself; llmprof gate "
+     "the same run is on both sides, so part of the comparison is with itself; gpuwhy gate "
      "--self-test tries the gate on runs of one build"},
     {"gpu", true, "another device is another ceiling"},
     {"model", true, "another model is other work"},
@@ -379,4 +379,4 @@ std::vector<FactDifference> check_comparable(const std::vector<RunSummary>& base
   return found;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

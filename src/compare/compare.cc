@@ -26,7 +26,7 @@
 #include "compare/statistics.h"
 #include "compare/verdict.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Unchanged is claimed at this level: a change that matters is missed once in twenty times.
@@ -494,4 +494,4 @@ Comparison compare_runs(const std::vector<RunSummary>& given_base,
   return comparison;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A number of a run, by its key in metrics.json.
 struct RunMetric {
@@ -469,4 +469,4 @@ struct SelfTest {
 SelfTest self_test(const std::vector<RunSummary>& runs, const CompareOptions& options,
                    std::int64_t most_deals = 500, std::uint64_t seed = 1);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

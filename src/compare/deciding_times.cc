@@ -17,7 +17,7 @@
 
 #include "compare/compare.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr const char* kLengthKey = "stages[stage=all].host_median_ns";
@@ -193,4 +193,4 @@ std::string choose_deciding_times(std::vector<RunSummary>& base,
   return judge_timed(sides);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -23,7 +23,7 @@
 #include "compare/breakdown.h"
 #include "compare/compare.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using KernelMap = std::map<std::tuple<std::string, std::string, std::string>, KernelAmount>;
@@ -305,4 +305,4 @@ void diff_runs(const RunSummary& base, const RunSummary& candidate, Comparison& 
   comparison.model = model_changes(base, candidate);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

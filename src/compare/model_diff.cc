@@ -17,7 +17,7 @@
 
 #include "compare/compare.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using PartKey = std::pair<std::string, std::string>;  // place and part
@@ -151,4 +151,4 @@ ModelComparison model_changes(const RunSummary& base, const RunSummary& candidat
   return comparison;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

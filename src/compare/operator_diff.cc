@@ -19,7 +19,7 @@
 #include "compare/breakdown.h"
 #include "compare/compare.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using OperatorName = std::pair<std::string, std::string>;  // stage and name
@@ -123,4 +123,4 @@ OperatorComparison operator_changes(const RunSummary& base, const RunSummary& ca
   return comparison;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 
 #include "compare/compare.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Profilers end a recording some events sooner or later.
@@ -218,4 +218,4 @@ std::vector<MovedWait> moved_waits(const std::vector<LedgerChange>& ledgers) {
   return moved;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "compare/statistics.h"
 #include "compare/verdict.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Lowest, median and highest value of each gated metric.
@@ -69,4 +69,4 @@ SelfTest self_test(const std::vector<RunSummary>& given, const CompareOptions& o
   return test;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

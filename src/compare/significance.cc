@@ -19,7 +19,7 @@
 #include "compare/compare.h"
 #include "compare/statistics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr double kFalseDiscoveries = 0.05;
@@ -103,4 +103,4 @@ void mark_significant_changes(const std::vector<RunSummary>& base,
             comparison.operators.rows);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

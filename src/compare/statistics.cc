@@ -19,7 +19,7 @@
 #include <numbers>
 #include <numeric>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 double normal_above(double z) {
@@ -394,4 +394,4 @@ std::size_t SteadyRandom::below(std::size_t limit) {
   return static_cast<std::size_t>(uniform() * static_cast<double>(limit));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The alternative hypothesis on the second sample.
 enum class Tail {
@@ -97,4 +97,4 @@ class SteadyRandom {
   std::uint64_t state_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::string metric_words(const MetricChange& row) {
@@ -203,4 +203,4 @@ void decide(const CompareOptions& options, Comparison& comparison) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include "compare/compare.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // nullptr if the run does not have it.
 const RunMetric* find_metric(const RunSummary& run, const std::string& key);
@@ -34,4 +34,4 @@ std::string runs_in_words(const std::vector<std::string>& labels);
 // weakest: invalid, regression, inconclusive, pass.
 void decide(const CompareOptions& options, Comparison& comparison);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

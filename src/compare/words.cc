@@ -8,7 +8,7 @@
 
 #include "compare/compare.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A key with a name in it, and the words around that name.
@@ -98,4 +98,4 @@ const char* verdict_name(Verdict verdict) {
   return "";
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

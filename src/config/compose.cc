@@ -25,7 +25,7 @@
 #include "config/override.h"
 #include "config/presets.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Presets set some variables; a user may set any.
@@ -202,7 +202,7 @@ class Composer {
         throw Error(
             ErrorKind::kUsage,
             fmt::format("{}: 'defaults' takes entries like - profiling/ncu: light", user_name_),
-            "groups: llmprof list presets");
+            "groups: gpuwhy list presets");
       }
       if (entry.items().begin().key() == group.name) {
         otherwise = {entry.begin()->get<std::string>(), ""};
@@ -341,7 +341,7 @@ class Composer {
     const auto guess = nearest(path, known_paths_);
     return {ErrorKind::kUsage, fmt::format("unknown key '{}'", printable(path)),
             guess ? fmt::format("did you mean '{}'?", *guess)
-                  : "llmprof config show prints every key; +key=value adds a new one"};
+                  : "gpuwhy config show prints every key; +key=value adds a new one"};
   }
 
   Error unknown_group(const std::string& name) const {
@@ -420,4 +420,4 @@ Config compose(const std::optional<std::filesystem::path>& user_file,
   return Composer(user_file, overrides).run();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The configuration of one invocation.
 struct Config {
@@ -40,4 +40,4 @@ inline std::optional<std::filesystem::path> user_file(const std::string& given) 
   return given.empty() ? std::nullopt : std::optional<std::filesystem::path>(given);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 
 #include "base/embedded_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // All of conf/, sorted by path.
 std::span<const EmbeddedFile> embedded_conf();
@@ -13,4 +13,4 @@ std::span<const EmbeddedFile> embedded_conf();
 // The same files with their values as JSON.
 std::span<const EmbeddedFile> embedded_conf_values();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

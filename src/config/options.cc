@@ -5,7 +5,7 @@
 
 #include "config/reader.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 Options options_of(const Config& config) {
   const SettingsReader reader(config);
@@ -20,4 +20,4 @@ Options options_of(const Config& config) {
   return options;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

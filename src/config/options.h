@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Config;
 
@@ -21,4 +21,4 @@ struct Options {
 // Throws kUsage, naming the key and where its value came from.
 Options options_of(const Config& config);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "base/yaml.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 bool is_key(std::string_view text) {
@@ -71,4 +71,4 @@ Json parse_value(const Override& given) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

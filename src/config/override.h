@@ -5,7 +5,7 @@
 
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One override argument, parsed:
 //   run.mode=light            kSet: a known key, or a preset group as profiling/ncu=light
@@ -29,4 +29,4 @@ Override parse_override(const std::string& argument);
 // Throws kUsage.
 Json parse_value(const Override& given);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -19,7 +19,7 @@
 #include "base/yaml.h"
 #include "config/embedded.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::string_view kRunner = "runner/default.yaml";
@@ -107,4 +107,4 @@ Preset load_preset(const PresetGroup& group, const std::string& choice) {
   return {embedded_yaml(path), path};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A preset group: the folder conf/<name>/, whose files are alternatives, and the key under which
 // the chosen one is mounted. Declared in the `defaults` list of conf/runner/default.yaml, in
@@ -45,4 +45,4 @@ struct Preset {
 };
 Preset load_preset(const PresetGroup& group, const std::string& choice);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

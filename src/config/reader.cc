@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "config/compose.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 const Json& SettingsReader::at(const std::string& path) const {
   const Json* value = find_value(*config_.tree, path);
@@ -100,4 +100,4 @@ std::string SettingsReader::choice(const std::string& path,
   return given;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

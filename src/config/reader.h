@@ -9,7 +9,7 @@
 
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Config;
 
@@ -39,4 +39,4 @@ class SettingsReader {
   const Config& config_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

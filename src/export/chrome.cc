@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::string_view kEnd = "\n]}\n";
@@ -53,7 +53,7 @@ class ChromeSink : public EventSink {
  public:
   ChromeSink(const ExportTexts& texts, FileWriter& file) : EventSink(texts, file) {
     put("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
-        "{\"ph\":\"M\",\"name\":\"trace_written_by\",\"pid\":0,\"args\":{\"name\":\"llmprof\"}}");
+        "{\"ph\":\"M\",\"name\":\"trace_written_by\",\"pid\":0,\"args\":{\"name\":\"gpuwhy\"}}");
     shown_.resize(texts.size());
   }
 
@@ -145,4 +145,4 @@ ExportedTrace write_chrome_trace(const Profile& profile, const std::filesystem::
   return write_recording<ChromeSink>(profile, path, budget_bytes);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "trace/string_pool.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Number of a text in an export: first the export's own texts, then those of the trace.
 enum class TextId : std::uint32_t {};
@@ -107,4 +107,4 @@ class EventSink {
   FileWriter& file_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

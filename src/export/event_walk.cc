@@ -26,7 +26,7 @@
 #include "base/units.h"
 #include "export/picture.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::uint64_t kLeastSliceBytes = 24;  // no format needs less per slice
@@ -510,4 +510,4 @@ ExportedTrace tell_recording(const Overlay& overlay, EventSink& sink, std::uint6
   return EventWalk(overlay, sink, budget_bytes).run();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "export/overlay.h"
 #include "trace/diagnostics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The default size limit of a trace file.
 inline constexpr std::uint64_t kTraceBudgetBytes = 200'000'000;
@@ -39,4 +39,4 @@ ExportedTrace write_recording(const Profile& profile, const std::filesystem::pat
   return written;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

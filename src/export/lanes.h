@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Assignment of overlapping slices of a row to lanes, because viewers only support nesting. Must be
 // called in order of start.
@@ -59,4 +59,4 @@ class Lanes {
   std::vector<std::uint32_t> empty_;             // a heap, the lowest first
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Joins kernels to slices and passes on each slice when the next one begins.
@@ -87,4 +87,4 @@ std::size_t most_model_slices(const Profile& profile, ModelLevel level) {
   return most;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 
 #include "analysis/profile.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 enum class ModelLevel : std::uint8_t { kPasses, kLayers, kParts };
 
@@ -29,4 +29,4 @@ void for_each_model_slice(const Profile& profile, const KernelStream& stream, Mo
 // How many there are at most.
 std::size_t most_model_slices(const Profile& profile, ModelLevel level);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "analysis/kernels.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::pair<CopyKind, const char*> kCopyNames[] = {
@@ -299,4 +299,4 @@ void Overlay::range_arguments(std::size_t row, Arguments& into) const {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

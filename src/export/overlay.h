@@ -12,7 +12,7 @@
 #include "export/model_slices.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Analysis results per row of the trace: the name of each slice and the arguments shown with it.
 class Overlay {
@@ -87,4 +87,4 @@ class Overlay {
       arg_domain_{}, arg_payload_{}, arg_pass_{}, arg_layer_{}, arg_kernels_{};
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

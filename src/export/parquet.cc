@@ -20,7 +20,7 @@
 #include "export/parquet_pages.h"
 #include "export/thrift_writer.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::string_view kMagic = "PAR1";
@@ -385,4 +385,4 @@ void write_parquet(const ColumnTable& table,
   file.write(kMagic);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -18,7 +18,7 @@
 
 #include "base/file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 enum class TableColumnType { kNumber, kFlag, kText };
 
@@ -47,4 +47,4 @@ void write_parquet(const ColumnTable& table,
                    const std::string& created_by, FileWriter& file,
                    std::size_t rows_per_group = kRowGroupRows);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 
 #include "export/thrift_writer.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kGroup = 8;  // values that bit-packing writes together
@@ -163,4 +163,4 @@ std::string hybrid_runs(std::span<const std::uint32_t> values, unsigned width) {
   return out;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

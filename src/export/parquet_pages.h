@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // PLAIN: eight bytes a number, the lowest first.
 std::string plain_numbers(std::span<const std::int64_t> values);
@@ -28,4 +28,4 @@ std::string hybrid_runs(std::span<const std::uint32_t> values, unsigned width);
 // Bits that numbers up to `largest` need, at least one: some readers refuse zero.
 unsigned bits_for(std::uint64_t largest);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -30,7 +30,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using protozero::pbf_writer;
@@ -264,4 +264,4 @@ ExportedTrace write_pftrace(const Profile& profile, const std::filesystem::path&
   return write_recording<PerfettoSink>(profile, path, budget_bytes);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace llmprof {
+namespace gpuwhy {
 
 void SizeHistory::add(std::int64_t time_ns, std::uint64_t size_bytes) {
   const std::uint64_t since_ns = time_ns < start_ns ? 0
@@ -86,4 +86,4 @@ void Picture::end_until(std::int64_t time_ns) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 #include "export/event_sink.h"
 #include "export/lanes.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Bytes written, by the start time of the slices they describe.
 struct SizeHistory {
@@ -87,4 +87,4 @@ class Picture {
   std::priority_queue<OpenSlice, std::vector<OpenSlice>, std::greater<>> open_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -33,7 +33,7 @@
 #include "export/event_sink.h"
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using protozero::pbf_tag_type;
@@ -164,8 +164,8 @@ class ProfileWriter {
     profile_.add_int64(field::kDefaultSampleType, text("gpu_time"));
     profile_.add_int64(
         field::kComment,
-        text(in_model.empty() ? "llmprof: stage -> family -> kernel; sums of GPU time, not samples"
-                              : "llmprof: stage -> pass -> layer -> part -> kernel, outside of "
+        text(in_model.empty() ? "gpuwhy: stage -> family -> kernel; sums of GPU time, not samples"
+                              : "gpuwhy: stage -> pass -> layer -> part -> kernel, outside of "
                                 "passes stage -> family -> kernel; sums of GPU time, not "
                                 "samples"));
     for (const std::string* each : texts_) {
@@ -262,4 +262,4 @@ std::string pprof_profile(const Profile& profile) {
   return ProfileWriter().write(profile);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 
 #include "analysis/profile.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // kernels.pb.gz: the kernel table as a pprof profile, with the values `gpu_time` (nanoseconds) and
 // `launches`, and the GPU as the label `device`. The stack of a kernel in a pass of the model is
@@ -13,4 +13,4 @@ namespace llmprof {
 // kernel.
 std::string pprof_profile(const Profile& profile);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

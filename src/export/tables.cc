@@ -13,7 +13,7 @@
 #include "analysis/recovered_steps.h"
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using MaybeNumber = std::optional<std::int64_t>;
@@ -448,14 +448,14 @@ std::vector<std::pair<std::string, std::string>> RecordingTables::metadata_of(
     const ColumnTable& table) const {
   const CaptureInfo& capture = profile_.analysis.capture;
   std::vector<std::pair<std::string, std::string>> pairs = {
-      {"llmprof.schema", "llmprof.tables." + table.name},
-      {"llmprof.schema_version", fmt::to_string(kTablesVersion)},
-      {"llmprof.recording", std::filesystem::path(capture.path).filename().string()},
-      {"llmprof.format", std::string(capture.format.name)}};
+      {"gpuwhy.schema", "gpuwhy.tables." + table.name},
+      {"gpuwhy.schema_version", fmt::to_string(kTablesVersion)},
+      {"gpuwhy.recording", std::filesystem::path(capture.path).filename().string()},
+      {"gpuwhy.format", std::string(capture.format.name)}};
   if (capture.utc_ns) {
-    pairs.emplace_back("llmprof.utc_ns", fmt::to_string(*capture.utc_ns));
+    pairs.emplace_back("gpuwhy.utc_ns", fmt::to_string(*capture.utc_ns));
   }
   return pairs;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include "analysis/profile.h"
 #include "export/parquet.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The version of all tables. A new column leaves it; a changed or removed one raises it.
 inline constexpr int kTablesVersion = 1;
@@ -70,4 +70,4 @@ class RecordingTables {
   std::vector<std::uint32_t> launches_;  // a graph: the number of kernels and its row
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Appends `value` in groups of seven bits, the lowest first.
 inline void append_varint(std::uint64_t value, std::string& out) {
@@ -95,4 +95,4 @@ class ThriftWriter {
   std::vector<int> last_fields_ = {0};
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

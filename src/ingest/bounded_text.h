@@ -14,7 +14,7 @@
 
 #include "trace/string_pool.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline constexpr std::size_t kLongestName = 65'536;
 
@@ -32,4 +32,4 @@ inline StringId intern_bounded(StringPool& strings, std::string_view name) {
                                     name.size(), hash));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -18,7 +18,7 @@
 #include "base/units.h"
 #include "ingest/simdjson_parser.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace dom = simdjson::dom;
@@ -87,4 +87,4 @@ GraphAnnotations load_graph_annotations(const std::filesystem::path& path) {
   return parse_graph_annotations(read_file(path, kMostFileBytes), path.string());
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

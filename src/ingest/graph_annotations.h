@@ -7,11 +7,11 @@
 
 #include "trace/graph_annotations.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // PyTorch's kernel_annotations_rank*.json. `name` is for messages. Throws kInput if it is not such
 // a file.
 GraphAnnotations parse_graph_annotations(std::string_view text, const std::string& name);
 GraphAnnotations load_graph_annotations(const std::filesystem::path& path);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

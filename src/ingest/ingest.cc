@@ -18,7 +18,7 @@
 #include "ingest/nsys_numbers.h"
 #include "ingest/sqlite_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 const Importer* const kImporters[] = {
@@ -62,7 +62,7 @@ std::string kinds_text(const std::vector<FormatInfo>& formats) {
 }
 
 std::string reads_hint(const std::vector<FormatInfo>& formats) {
-  return fmt::format("it reads: {}; llmprof list formats says how each is made",
+  return fmt::format("it reads: {}; gpuwhy list formats says how each is made",
                      kinds_text(formats));
 }
 
@@ -79,7 +79,7 @@ const Importer& importer_of(const InputFile& file) {
   }
   if (path.ends_with(".ncu-rep")) {
     throw Error(ErrorKind::kInput, fmt::format("{}: counters, not a recording", path),
-                "llmprof ncu FILE shows them; llmprof analyze RECORDING --ncu FILE joins them");
+                "gpuwhy ncu FILE shows them; gpuwhy analyze RECORDING --ncu FILE joins them");
   }
   if (file.head().find("nsight-systems") != std::string_view::npos &&
       file.head().find("/reports/") != std::string_view::npos) {
@@ -89,7 +89,7 @@ const Importer& importer_of(const InputFile& file) {
                 "cuda_gpu_kern_sum --format csv FILE.nsys-rep > kernels.csv");
   }
   throw Error(ErrorKind::kInput,
-              fmt::format("{}: {}not a recording that llmprof reads", path,
+              fmt::format("{}: {}not a recording that gpuwhy reads", path,
                           file.sqlite() != nullptr ? "a SQLite database, but " : ""),
               reads_hint(recording_formats()));
 }
@@ -180,7 +180,7 @@ Counters load_counters(const InputFile& file) {
     }
   }
   throw Error(ErrorKind::kInput,
-              fmt::format("{}: no counters that llmprof reads", file.path().string()),
+              fmt::format("{}: no counters that gpuwhy reads", file.path().string()),
               reads_hint(counter_formats()));
 }
 
@@ -216,4 +216,4 @@ std::string recording_kinds(bool with_totals) {
   return kinds_text(formats);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "trace/trace.h"
 #include "trace/trace_outline.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 class SqliteFile;
 
@@ -94,4 +94,4 @@ extern const Importer kKinetoJson;
 extern const CounterImporter kNcuReport;
 extern const CounterImporter kNcuCsv;
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 bool is_blank(char c) {
@@ -143,4 +143,4 @@ std::size_t end_of_last_element(std::string_view text) {
   return end;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

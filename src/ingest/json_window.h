@@ -8,7 +8,7 @@
 
 #include "base/gzip_reader.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A window that moves forward over a long JSON text. Consumed text makes room for more; the window
 // grows only if more is requested without consuming.
@@ -53,4 +53,4 @@ class JsonWindow {
 // stop anywhere; 0 if there is none.
 std::size_t end_of_last_element(std::string_view text);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

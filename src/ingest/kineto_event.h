@@ -7,7 +7,7 @@
 
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Kinds of trace events that are kept.
 enum class KinetoKind : std::uint8_t {
@@ -60,4 +60,4 @@ struct KinetoEvent {
   std::int64_t out_elements = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 #include "ingest/kineto_numbers.h"
 #include "trace/op_inputs.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
@@ -345,4 +345,4 @@ bool KinetoEventReader::read(ondemand::object& object) {
   return true;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include "ingest/kineto_event.h"
 #include "ingest/simdjson_parser.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Converts a JSON object to an event.
 class KinetoEventReader {
@@ -33,4 +33,4 @@ class KinetoEventReader {
   bool finish(const Fields& fields);
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 
 #include "ingest/kineto_event_reader.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
@@ -195,4 +195,4 @@ KinetoArray KinetoEvents::read(JsonWindow& window, const Sink& sink) {
   return result;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "ingest/json_window.h"
 #include "ingest/kineto_event.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Statistics of reading an array of events.
 struct KinetoArray {
@@ -34,4 +34,4 @@ class KinetoEvents {
   std::unique_ptr<Parser> parser_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

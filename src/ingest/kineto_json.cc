@@ -23,7 +23,7 @@
 #include "ingest/kineto_outline.h"
 #include "ingest/kineto_trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kMostKeyBytes = 1 << 10;
@@ -329,4 +329,4 @@ const Importer kKinetoJson = {
     load_kineto_json,
     outline_kineto_json};
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::string_view bare_token(std::string_view token) {
   while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') {
@@ -86,4 +86,4 @@ std::optional<std::int64_t> ns_of_microseconds(std::string_view token) {
   return is_negative ? -ns : ns;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

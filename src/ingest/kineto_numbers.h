@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A token without trailing blanks and surrounding quotes.
 std::string_view bare_token(std::string_view token);
@@ -19,4 +19,4 @@ std::optional<std::int64_t> integer_of(std::string_view token);
 // timestamps of older traces. nullopt if it is not a number or beyond the year 2096.
 std::optional<std::int64_t> ns_of_microseconds(std::string_view text);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

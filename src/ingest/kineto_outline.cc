@@ -22,7 +22,7 @@
 #include "ingest/ingest.h"
 #include "ingest/kineto_event.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kSampleBytes = kMiB;
@@ -149,4 +149,4 @@ TraceOutline outline_kineto_json(const InputFile& file) {
   return outline;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 
 #include "trace/trace_outline.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 class InputFile;
 
@@ -16,4 +16,4 @@ TraceOutline outline_kineto_json(const InputFile& file);
 // Counts the events that begin in `text`, which may start and stop anywhere.
 void count_kineto_events(std::string_view text, TraceOutline& outline);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

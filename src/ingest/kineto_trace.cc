@@ -26,7 +26,7 @@
 #include "ingest/nsys_numbers.h"
 #include "trace/op_inputs.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kDayNs = 86'400'000'000'000;
@@ -419,4 +419,4 @@ Trace KinetoTrace::finish() {
   return std::move(trace_);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "ingest/kineto_events.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A column of unknown length, in blocks that do not move while it grows.
 template <typename T>
@@ -114,4 +114,4 @@ class KinetoTrace {
   std::uint64_t num_kept_ = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -24,7 +24,7 @@
 #include "base/text.h"
 #include "ingest/ingest.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Cells = std::vector<std::string_view>;
@@ -201,4 +201,4 @@ const CounterImporter kNcuCsv = {{.name = "ncu output",
                                  is_ncu_csv,
                                  load_ncu_csv};
 
-}  // namespace llmprof
+}  // namespace gpuwhy

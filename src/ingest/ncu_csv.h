@@ -6,7 +6,7 @@
 
 #include "ingest/ncu_rows.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The rows of ncu's --csv output in text order: details, raw and summary pages of any release, with
 // any other output around them.
@@ -38,4 +38,4 @@ std::size_t each_ncu_text_row(std::string_view text, const NcuCsv::Visit& visit)
 // kInput if there is no ncu table at all.
 Counters kernels_from_ncu_rows(const NcuCsv& rows);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 
 #include "ingest/ncu_rows.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct Label {
@@ -170,4 +170,4 @@ std::string_view metric_of_label(std::string_view section, std::string_view item
   return at != std::end(kLabels) && at->label == label ? at->metric : "";
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

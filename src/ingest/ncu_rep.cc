@@ -24,7 +24,7 @@
 #include "ingest/ingest.h"
 #include "ingest/ncu_result.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using protozero::pbf_reader;
@@ -335,7 +335,7 @@ bool is_ncu_rep(const InputFile& file) {
 
 Counters load_ncu_rep(const InputFile& file) {
   if (file.path().extension() == ".ncu-repz" && !file.head().starts_with(kNcuMagic)) {
-    throw Error(ErrorKind::kInput, "a compressed report (.ncu-repz), which llmprof does not read",
+    throw Error(ErrorKind::kInput, "a compressed report (.ncu-repz), which gpuwhy does not read",
                 "save it uncompressed with the ncu that wrote it: ncu --import FILE.ncu-repz "
                 "--export FILE.ncu-rep");
   }
@@ -361,4 +361,4 @@ const CounterImporter kNcuReport = {{.name = "ncu report",
                                     is_ncu_rep,
                                     load_ncu_rep};
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 
 #include "ingest/ncu_units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 using protozero::pbf_reader;
 
@@ -368,4 +368,4 @@ void ResultReader::read_range_domain(pbf_reader message, const Domains& domains,
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

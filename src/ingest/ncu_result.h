@@ -11,7 +11,7 @@
 
 #include "trace/counters.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Tags of the four wire types, for use in switch statements.
 constexpr std::uint32_t varint_field(std::uint32_t number) {
@@ -89,4 +89,4 @@ class ResultReader {
   std::int64_t num_not_finite_ = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "ingest/ncu_units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::uint32_t whole_number(std::string_view text) {
@@ -157,4 +157,4 @@ Counters NcuRowCollector::finish() {
   return std::move(counters_);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "trace/counters.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One metric or one rule of one launch, as in a printed table. Fields are empty if the table lacks
 // them.
@@ -57,4 +57,4 @@ class NcuRowCollector {
 std::string_view metric_of_label(std::string_view section, std::string_view item,
                                  std::string_view label);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

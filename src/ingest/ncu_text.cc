@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "ingest/ncu_csv.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The columns of a ruler "---- ---- ----": five in a summary, which ends with the average. Empty
@@ -139,4 +139,4 @@ std::size_t each_ncu_text_row(std::string_view text, const NcuCsv::Visit& visit)
   return reader.num_kernels();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

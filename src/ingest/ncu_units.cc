@@ -15,7 +15,7 @@
 #include <cmath>
 #include <utility>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Powers of ten by prefix; decimal for bytes too (a raw page in both units shows it).
@@ -179,4 +179,4 @@ std::string_view unit_of_metric(std::string_view metric) {
   return unit;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

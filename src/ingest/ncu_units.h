@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Meaning of a printed unit: value * factor is in `base`.
 struct UnitScale {
@@ -24,4 +24,4 @@ std::optional<double> parse_number(std::string_view text);
 // The base unit of a metric according to its name; empty if unknown.
 std::string_view unit_of_metric(std::string_view metric);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -26,7 +26,7 @@
 
 #include <fmt/format.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 32;
@@ -300,4 +300,4 @@ void NcclPayloads::add_groups(Trace& trace) const {
   std::sort(trace.collective_kernels.begin(), trace.collective_kernels.end());
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

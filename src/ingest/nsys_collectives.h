@@ -13,7 +13,7 @@
 #include "ingest/nsys_tables.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 class NcclPayloads {
  public:
@@ -47,4 +47,4 @@ class NcclPayloads {
   std::map<std::uint64_t, std::int32_t> sizes_;  // of communicators; 0: contradictory
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct StringRow {
   enum { kId, kValue, kNumColumns };
@@ -130,4 +130,4 @@ std::vector<std::string> column_names() {
   return names;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -22,7 +22,7 @@
 #include "ingest/ingest.h"
 #include "ingest/ncu_units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Cells = std::vector<std::string_view>;
@@ -191,4 +191,4 @@ const Importer kNsysCsv = {
     load_kernel_summary,
     outline_kernel_summary};
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "trace/kernel_summary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The kernel summary of nsys stats as CSV: gpukernsum, or cuda_gpu_kern_sum since 2023, with or
 // without grids and blocks. Throws kInput if the text has none.
@@ -16,4 +16,4 @@ KernelSummary parse_nsys_csv(std::string_view text);
 // The `n` rows with the largest totals, largest first; equal ones by name.
 std::vector<KernelSummaryRow> select_top_kernels(const KernelSummary& summary, std::size_t n);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

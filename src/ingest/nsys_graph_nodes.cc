@@ -12,7 +12,7 @@
 
 #include "ingest/nsys_columns.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 void read_node_creations(const NsysTables& tables, TraceNumbers& numbers, Trace& trace) {
   if (trace.graph_nodes.size() <= kUnnumberedNode + 1) {
@@ -38,4 +38,4 @@ void read_node_creations(const NsysTables& tables, TraceNumbers& numbers, Trace&
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

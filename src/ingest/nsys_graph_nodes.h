@@ -5,9 +5,9 @@
 #include "ingest/nsys_tables.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The creations of graph nodes in an export, where any kernel is one. After the kernels.
 void read_node_creations(const NsysTables& tables, TraceNumbers& numbers, Trace& trace);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include "trace/filter.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // NVIDIA's layout of a global id: thread in the low 24 bits, process in the next 24, machine above.
 inline std::uint64_t process_part(std::uint64_t global_tid) {
@@ -158,4 +158,4 @@ struct ChunkKeys {
   GpuNumbers last_numbers_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

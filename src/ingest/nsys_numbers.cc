@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "ingest/nsys_columns.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The number of a key: its place in a table, to which a new key is appended as make().
@@ -131,4 +131,4 @@ void TraceNumbers::read_devices(const NsysTables& tables) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

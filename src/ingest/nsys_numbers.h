@@ -11,7 +11,7 @@
 #include "ingest/nsys_tables.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Throws kInput where there are more than the 16 bits of a column can number; no machine has.
 // Of one recording. Every GPU has rows, columns and files of its own in a report; a machine has up
@@ -51,4 +51,4 @@ class TraceNumbers {
   std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> gpu_of_;  // (pid, CUDA's number)
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

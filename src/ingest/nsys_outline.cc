@@ -22,7 +22,7 @@
 #include "ingest/nsys_numbers.h"
 #include "ingest/sqlite_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::uint64_t kLeastRowBytes = 8;  // of a record with a start and an end
@@ -132,4 +132,4 @@ TraceOutline outline_nsys_sqlite(const InputFile& input) {
   return outline;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

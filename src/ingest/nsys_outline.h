@@ -3,11 +3,11 @@
 
 #include "trace/trace_outline.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 class InputFile;
 
 // Row counts of an export, from a few of its pages. Throws like reading it.
 TraceOutline outline_nsys_sqlite(const InputFile& input);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "ingest/ingest.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::string_view kNsysMagic = "NVIDIA Tegra Profiler Report ";
@@ -74,4 +74,4 @@ const Importer kNsysReport = {{.name = "nsys report",
                               load_nsys_report,
                               outline_nsys_report};
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -33,7 +33,7 @@
 #include "ingest/nsys_tables.h"
 #include "ingest/sqlite_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Event types of NVTX_EVENTS (ENUM_NSYS_EVENT_TYPE; that table itself may be missing).
@@ -563,14 +563,12 @@ const Importer kNsysSqlite = {
      .graphs = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
      .calls = "CUPTI_ACTIVITY_KIND_RUNTIME",
      .marks = "NVTX_EVENTS",
-     .record_gpu =
-         "llmprof doctor checks driver and tools; llmprof run follows forked children with "
-         "pipeline.nsys.trace_fork_before_exec=true",
+     .record_gpu = "gpuwhy doctor checks driver and tools; gpuwhy run follows forked children with "
+                   "pipeline.nsys.trace_fork_before_exec=true",
      .record_graphs = "nsys profile --cuda-graph-trace=node",
-     .record_less =
-         "record again, shorter: llmprof run with run.mode=light or a narrower run.gate"},
+     .record_less = "record again, shorter: gpuwhy run with run.mode=light or a narrower run.gate"},
     is_nsys_sqlite,
     load_nsys_sqlite,
     outline_nsys_sqlite};
 
-}  // namespace llmprof
+}  // namespace gpuwhy

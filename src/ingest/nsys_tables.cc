@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 enum class Without {  // a column that it needs
@@ -106,4 +106,4 @@ TableScan NsysTables::scan(std::string_view table, std::vector<std::string> colu
   return {file_, has(table) ? std::string(table) : "", std::move(columns)};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "ingest/sqlite_file.h"
 #include "trace/diagnostics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 class NsysTables {
  public:
@@ -36,4 +36,4 @@ class NsysTables {
   Diagnostics left_out_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

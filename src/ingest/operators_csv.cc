@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Cells = std::vector<std::string_view>;
@@ -104,4 +104,4 @@ OperatorTable load_operators_csv(const std::filesystem::path& path) {
                       [&] { return parse_operators_csv(read_file(path, kMostBytes)); });
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

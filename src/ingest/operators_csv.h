@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A table of operators written by the program itself; docs/formats.md describes the columns.
 struct OperatorTable {
@@ -36,4 +36,4 @@ struct OperatorTable {
 OperatorTable parse_operators_csv(std::string_view text);
 OperatorTable load_operators_csv(const std::filesystem::path& path);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 // SGLang divides the time of a chunk by its tokens, so tokens of one chunk are evenly spaced.
 #include "ingest/request_rows.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace dom = simdjson::dom;
@@ -92,4 +92,4 @@ void add_bench(const dom::object& record, RequestTable& table) {
 const RequestFormat kBenchRequests = {"result of vllm bench serve or SGLang's bench_serving",
                                       is_bench, add_bench, RequestClock::kMonotonic, 1};
 
-}  // namespace llmprof
+}  // namespace gpuwhy

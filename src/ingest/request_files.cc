@@ -18,7 +18,7 @@
 #include "base/units.h"
 #include "ingest/request_rows.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace dom = simdjson::dom;
@@ -269,4 +269,4 @@ std::optional<dom::array> array_at(const dom::object& object, std::string_view k
   return object[key].get(found) == simdjson::SUCCESS ? std::optional(found) : std::nullopt;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

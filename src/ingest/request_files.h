@@ -9,7 +9,7 @@
 
 #include "trace/requests.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Limits of a request file. Beyond them it is refused, so memory is bounded.
 inline constexpr std::size_t kMostRequests = 5'000'000;
@@ -22,7 +22,7 @@ Requests load_requests(const std::filesystem::path& path);
 // The same for text in memory.
 Requests parse_requests(std::string_view text, const std::string& name);
 
-// "llmprof's own JSONL, AIPerf's profile_export.jsonl, ...": the supported formats.
+// "gpuwhy's own JSONL, AIPerf's profile_export.jsonl, ...": the supported formats.
 std::string request_kinds();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

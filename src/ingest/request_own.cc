@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reader of llmprof's own request records: docs/requests.md.
+// Reader of gpuwhy's own request records: docs/requests.md.
 //
 //   {"id": "7", "sent_ns": 1790000000000000000, "token_ns": [...], "prompt_tokens": 512, "slot": 0}
 //
 // All times are epoch nanoseconds. Inter-token times may replace arrivals.
 #include "ingest/request_rows.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace dom = simdjson::dom;
@@ -52,7 +52,6 @@ void add_own(const dom::object& record, RequestTable& table) {
 
 }  // namespace
 
-const RequestFormat kOwnRequests = {"llmprof's own JSONL", is_own, add_own, RequestClock::kEpoch,
-                                    1};
+const RequestFormat kOwnRequests = {"gpuwhy's own JSONL", is_own, add_own, RequestClock::kEpoch, 1};
 
-}  // namespace llmprof
+}  // namespace gpuwhy

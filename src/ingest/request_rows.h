@@ -12,7 +12,7 @@
 #include "ingest/simdjson_parser.h"
 #include "trace/requests.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One request as a file describes it.
 struct RequestRow {
@@ -84,4 +84,4 @@ extern const RequestFormat kBenchRequests;
 extern const RequestFormat kDynamoRequests;
 extern const RequestFormat kTensorRtRequests;
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 // only. Versions read: AIPerf 0.13, dynamo.request.trace.v1, TensorRT-LLM 2026-10.
 #include "ingest/request_rows.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace dom = simdjson::dom;
@@ -177,4 +177,4 @@ const RequestFormat kDynamoRequests = {"Dynamo's request trace", is_dynamo, add_
 const RequestFormat kTensorRtRequests = {"TensorRT-LLM's perf metrics", is_tensorrt, add_tensorrt,
                                          RequestClock::kMonotonic, 1};
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -31,7 +31,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -397,4 +397,4 @@ void TableScan::cut_chunks() {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

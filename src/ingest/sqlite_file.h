@@ -17,7 +17,7 @@
 
 struct sqlite3;
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A SQLite database that nobody writes to. Throws kInput with an explanation if the file is
 // missing, a directory, empty, truncated, of another format, or currently being written.
@@ -137,4 +137,4 @@ void TableScan::scan(std::size_t chunk, Row&& row) const {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -21,7 +21,7 @@
 #include <array>
 #include <cstring>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace sqlite_pages {
 
 Layout layout_of(std::string_view bytes) {
@@ -423,4 +423,4 @@ bool RecordReader::read(std::uint32_t page, std::uint32_t i) {
 
 }  // namespace sqlite_pages
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One value of a row. Text and blobs are views that are valid as long as the row.
 struct SqlValue {
@@ -129,4 +129,4 @@ std::uint32_t num_cells(const Layout& layout, std::uint32_t page);
 
 }  // namespace sqlite_pages
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entry points of libllmprof_marks.so, which makes NVTX ranges for Python modules that mark other
+// Entry points of libgpuwhy_marks.so, which makes NVTX ranges for Python modules that mark other
 // people's programs.
 //
 // Python has NVTX only where the package nvtx is installed, and PyTorch's own has neither domains
@@ -10,7 +10,7 @@
 // every call does nothing.
 //
 // Called by ctypes with Python's lock held, so the first call needs no lock of its own. The ranges
-// are those of include/llmprof/nvtx.h: domain LLM, registered strings, the tokens as payload.
+// are those of include/gpuwhy/nvtx.h: domain LLM, registered strings, the tokens as payload.
 #include "marks/emit.h"
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 #include "nvtx/nvtx_abi.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A tool may ask for the tables of all modules; only a few slots of one are called here.
@@ -159,28 +159,28 @@ void pop_mark() {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy
 
 // 1 if a tool listens.
-extern "C" __attribute__((visibility("default"))) int llmprof_marks_open() {
-  return llmprof::open_marks_tool() ? 1 : 0;
+extern "C" __attribute__((visibility("default"))) int gpuwhy_marks_open() {
+  return gpuwhy::open_marks_tool() ? 1 : 0;
 }
 
 // `name` counts the ranges above from 0. Tokens below 0: no payload.
-extern "C" __attribute__((visibility("default"))) void llmprof_marks_push(int name,
-                                                                          std::int64_t tokens) {
-  llmprof::push(name, tokens);
+extern "C" __attribute__((visibility("default"))) void gpuwhy_marks_push(int name,
+                                                                         std::int64_t tokens) {
+  gpuwhy::push(name, tokens);
 }
 
 // A decode step of as many tokens as this thread named last. ctypes takes half the time for a call
 // without arguments.
-extern "C" __attribute__((visibility("default"))) void llmprof_marks_step() {
-  llmprof::push(llmprof::kDecodeStep, llmprof::step_tokens);
+extern "C" __attribute__((visibility("default"))) void gpuwhy_marks_step() {
+  gpuwhy::push(gpuwhy::kDecodeStep, gpuwhy::step_tokens);
 }
-extern "C" __attribute__((visibility("default"))) void llmprof_marks_set_batch(int batch) {
-  llmprof::step_tokens = batch;
+extern "C" __attribute__((visibility("default"))) void gpuwhy_marks_set_batch(int batch) {
+  gpuwhy::step_tokens = batch;
 }
 
-extern "C" __attribute__((visibility("default"))) void llmprof_marks_pop() {
-  llmprof::pop_mark();
+extern "C" __attribute__((visibility("default"))) void gpuwhy_marks_pop() {
+  gpuwhy::pop_mark();
 }

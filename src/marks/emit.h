@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // True if a tool listens. Looks for one at the first call; calls must not overlap.
 bool open_marks_tool();
@@ -12,4 +12,4 @@ bool open_marks_tool();
 void push_text_mark(const char* text, std::int64_t tokens);
 void pop_mark();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -22,7 +22,7 @@
 
 #include "marks/emit.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // llama_batch. It is passed by value, in memory; the rest is what later versions may append.
@@ -66,9 +66,9 @@ pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 Decode decode = nullptr;
 bool is_open = false;
 
-// One line for `llmprof run`, which says otherwise that nothing was marked.
+// One line for `gpuwhy run`, which says otherwise that nothing was marked.
 void write_note() {
-  const char* const path = ::secure_getenv("LLMPROF_MARK_NOTES");
+  const char* const path = ::secure_getenv("GPUWHY_MARK_NOTES");
   const int file =
       path == nullptr ? -1 : ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (file >= 0) {
@@ -177,14 +177,14 @@ std::int32_t marked_decode(void* llama_context, const LlamaBatch& batch) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy
 
 extern "C" __attribute__((visibility("default"))) std::int32_t llama_decode(
-    void* context, llmprof::LlamaBatch batch) {
-  ::pthread_once(&llmprof::once, llmprof::start);
-  if (llmprof::decode == nullptr) {
+    void* context, gpuwhy::LlamaBatch batch) {
+  ::pthread_once(&gpuwhy::once, gpuwhy::start);
+  if (gpuwhy::decode == nullptr) {
     return -1;  // cannot be: the program called it, so it is linked to it
   }
-  return llmprof::is_open && batch.num_tokens > 0 ? llmprof::marked_decode(context, batch)
-                                                  : llmprof::decode(context, batch);
+  return gpuwhy::is_open && batch.num_tokens > 0 ? gpuwhy::marked_decode(context, batch)
+                                                 : gpuwhy::decode(context, batch);
 }

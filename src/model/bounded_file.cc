@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 constexpr std::size_t kBlockBytes = 256 * kKiB;
 }
@@ -90,4 +90,4 @@ void BoundedFile::skip(std::uint64_t num_bytes) {
   position_ += num_bytes;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A little-endian binary file, read from start to end. Every length in it is checked against the
 // bytes that are left. Throws kInput, naming the file.
@@ -37,4 +37,4 @@ class BoundedFile {
   std::uint64_t block_end_ = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

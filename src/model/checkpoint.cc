@@ -17,7 +17,7 @@
 #include "model/gguf.h"
 #include "model/safetensors.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr const char* kIndex = "model.safetensors.index.json";
@@ -107,4 +107,4 @@ Llm load_llm(const std::filesystem::path& path) {
   return from_config(path);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kLargest = std::int64_t{1} << 31;
@@ -190,4 +190,4 @@ const Json& ConfigReader::object(const char* key) const {
   return *value;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

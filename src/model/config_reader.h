@@ -9,7 +9,7 @@
 
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Typed access to an untrusted configuration. A key with a wrong type, or with a size outside
 // 1..2^31, throws kInput with its name. A null counts as absent.
@@ -48,4 +48,4 @@ class ConfigReader {
   std::string where_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -19,7 +19,7 @@
 
 #include <fmt/format.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 double real(Count count) {
@@ -208,4 +208,4 @@ std::vector<ConventionRow> compare_conventions(const Llm& llm, std::int64_t toke
   return std::move(comparison.rows);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

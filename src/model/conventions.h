@@ -8,7 +8,7 @@
 
 #include "model/llm.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The result of another tool's formula for the same work, and the reason for the difference.
 struct ConventionRow {
@@ -25,4 +25,4 @@ struct ConventionRow {
 std::vector<ConventionRow> compare_conventions(const Llm& llm, std::int64_t tokens,
                                                std::int64_t context);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

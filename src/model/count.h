@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Arithmetic throws kInput where the result does not fit 63 bits.
 class Count {
@@ -38,4 +38,4 @@ class Count {
   std::int64_t value_ = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

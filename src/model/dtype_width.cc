@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct NamedWidth {
@@ -60,4 +60,4 @@ std::optional<StoredWidth> width_of(std::string_view format) {
   return std::nullopt;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Stored width of values: `bytes` per `elements`, including scales. A ratio, so that formats of
 // 4.25 bits and whole tensor directories stay exact.
@@ -25,4 +25,4 @@ struct StoredWidth {
 // Accepts "bf16", "float8_e4m3fn", "Q4_K", "mxfp4" in any case; nullopt for an unknown name.
 std::optional<StoredWidth> width_of(std::string_view format);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 // would turn a truncated file into a plausible other model.
 #include "model/families.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr ModelFamily kFamilies[] = {
@@ -166,4 +166,4 @@ const ModelFamily* find_family(std::string_view model_type) {
   return nullptr;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

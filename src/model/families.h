@@ -7,7 +7,7 @@
 
 #include "model/state_space.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Layers with limited attention range.
 enum class WindowRule : std::uint8_t {
@@ -62,4 +62,4 @@ struct ModelFamily {
 // Null for an unknown type.
 const ModelFamily* find_family(std::string_view model_type);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -22,7 +22,7 @@
 #include "base/text.h"
 #include "model/bounded_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x46554747;  // "GGUF"
@@ -258,4 +258,4 @@ GgufHeader read_gguf(const std::filesystem::path& path) {
   return Parser(path).parse();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

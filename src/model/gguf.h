@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "model/stored_bytes.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The header of a GGUF file: metadata and tensors. Weights are not read.
 struct GgufHeader {
@@ -24,4 +24,4 @@ GgufHeader read_gguf(const std::filesystem::path& path);
 // missing.
 Json config_from_gguf(const GgufHeader& header);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "model/gguf.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct ArchitectureName {
@@ -212,4 +212,4 @@ Json config_from_gguf(const GgufHeader& header) {
   return Translator(header).translate();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -25,7 +25,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::string_view kVendor = "nvidia ";
@@ -125,7 +125,7 @@ std::string how_to_add(const std::string& name) {
   return fmt::format(
       "GPU '{}' is not in the table: add a row with this device_name, sms, memory_gb_per_s and "
       "dense_tflops to conf/hardware/gpus.yaml or to a YAML file of yours and give that, or name a "
-      "known one (llmprof list gpus)",
+      "known one (gpuwhy list gpus)",
       printable(name));
 }
 
@@ -208,4 +208,4 @@ GpuMatch find_gpu(const std::vector<GpuSpec>& table, const std::string& device_n
   return match;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Peak rates of a GPU: one row of conf/hardware/gpus.yaml.
 struct GpuSpec {
@@ -61,4 +61,4 @@ struct GpuMatch {
 GpuMatch find_gpu(const std::vector<GpuSpec>& table, const std::string& device_name,
                   const GpuAttributes& attributes = {});
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "model/dtype_width.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct KindName {
@@ -190,4 +190,4 @@ StateShape state_of(const ConfigReader& reader, StateKind kind, const Llm& llm) 
   return state;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "model/families.h"
 #include "model/llm.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 enum class LayerKind : std::uint8_t { kFull, kShort, kState, kMlp, kExperts };
 
@@ -24,4 +24,4 @@ LayerKinds layer_kinds(const ConfigReader& reader, const ModelFamily& family);
 // The sizes of layers that keep a state. Throws kInput if one is missing.
 StateShape state_of(const ConfigReader& reader, StateKind kind, const Llm& llm);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -23,7 +23,7 @@
 #include "base/error.h"
 #include "model/model_shape.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Σ min(p, window) for p = 1..tokens
@@ -570,4 +570,4 @@ Llm shard_of(const Llm& llm, std::int64_t num_gpus) {
   return shard;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -20,7 +20,7 @@
 #include "model/step_counts.h"
 #include "model/vision.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The parts to which cost is attributed.
 enum class LlmPart : std::uint8_t {
@@ -273,4 +273,4 @@ Count attention_pairs(const LlmLayer& layer, Count new_tokens, Count cached_toke
 // uniformly, without repetition and independently.
 long double expected_experts(std::int64_t experts, std::int64_t per_token, std::int64_t tokens);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

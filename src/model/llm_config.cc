@@ -25,7 +25,7 @@
 #include "model/quantization.h"
 #include "model/unpriced.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kMostLayers = 4096;
@@ -384,4 +384,4 @@ Llm llm_from_config(const Json& config) {
   return llm;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

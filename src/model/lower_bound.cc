@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Bytes moved with a part's products: its weights, the KV cache for scores and values, and states
@@ -78,4 +78,4 @@ std::optional<double> crossover_batch(const Llm& llm, const GpuSpec& gpu) {
   return llm.width(part).bits() / 8 * *peak / (2 * gpu.bytes_per_s());
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "model/gpu.h"
 #include "model/llm.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The minimum time of work on a GPU: its FLOPs at the dense peak of their data type, or its bytes
 // at full bandwidth, whichever takes longer. There is no hidden efficiency factor.
@@ -31,4 +31,4 @@ const std::string& dtype_of(const Llm& llm, LlmPart part);
 // The batch size at which linear layers become compute-bound on this GPU.
 std::optional<double> crossover_batch(const Llm& llm, const GpuSpec& gpu);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

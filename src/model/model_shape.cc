@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 AttentionCosts plain_attention(const Llm& llm, const HeadShape& heads) {
@@ -211,4 +211,4 @@ std::int64_t mtp_weights(const Llm& llm, const ModelShape& shape) {
       .value();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

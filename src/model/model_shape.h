@@ -5,7 +5,7 @@
 
 #include "model/llm.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Attention of one layer.
 struct AttentionCosts {
@@ -49,4 +49,4 @@ ModelShape shape_of(const Llm& llm, bool is_mla_absorbed);
 // Weights of the layers that predict further tokens, without the tables they share.
 std::int64_t mtp_weights(const Llm& llm, const ModelShape& shape);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The share of one GPU before layers are divided.
@@ -110,4 +110,4 @@ LinkTime link_time(const Llm& llm, std::int64_t tokens, const Placement& placeme
   return time;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "model/gpu.h"
 #include "model/llm.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // How GPUs share one copy of a model.
 struct Placement {
@@ -46,4 +46,4 @@ struct LinkTime {
 LinkTime link_time(const Llm& llm, std::int64_t tokens, const Placement& placement,
                    const GpuSpec& gpu);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -22,7 +22,7 @@
 #include "base/text.h"
 #include "model/config_reader.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct Quantization {
@@ -272,4 +272,4 @@ void read_widths(const Json& root, const Json& text, Llm& llm) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

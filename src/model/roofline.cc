@@ -22,7 +22,7 @@
 
 #include <fmt/format.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::optional<double> ratio(const std::optional<double>& above,
@@ -204,4 +204,4 @@ Roofline roofline(const RooflineInput& input, const GpuRoofs& roofs,
   return result;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Peak rates of a GPU. Unknown ones are absent.
 struct GpuRoofs {
@@ -89,4 +89,4 @@ struct BoundThresholds {
 Roofline roofline(const RooflineInput& input, const GpuRoofs& roofs,
                   const BoundThresholds& thresholds = {});
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -21,7 +21,7 @@
 #include "base/units.h"
 #include "model/bounded_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::uint64_t kLongestHeader = 32 * kMiB;
@@ -132,4 +132,4 @@ std::vector<TensorRecord> read_safetensors_index(const std::filesystem::path& in
   return tensors;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

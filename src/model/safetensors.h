@@ -6,7 +6,7 @@
 
 #include "model/stored_bytes.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The directory of one .safetensors file. Weights are not read. Throws kInput.
 std::vector<TensorRecord> read_safetensors(const std::filesystem::path& path);
@@ -14,4 +14,4 @@ std::vector<TensorRecord> read_safetensors(const std::filesystem::path& path);
 // The same for all files named in a model.safetensors.index.json, which must be in the same folder.
 std::vector<TensorRecord> read_safetensors_index(const std::filesystem::path& index);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

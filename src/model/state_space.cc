@@ -10,7 +10,7 @@
 // counted here, but on tensor cores. The count stays the least that the model needs.
 #include "model/state_space.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Projections of Mamba 1: x and its gate, then the time step, B and C from x.
@@ -68,4 +68,4 @@ StateCosts costs_of(const StateShape& shape, std::int64_t hidden) {
   return costs;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "model/count.h"
 #include "model/dtype_width.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 enum class StateKind : std::uint8_t {
   kGatedDelta,  // Qwen3-Next, Qwen3.5: one decay a head
@@ -46,4 +46,4 @@ struct StateCosts {
 };
 StateCosts costs_of(const StateShape& shape, std::int64_t hidden);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The requests of one phase. q: tokens a request computes in this step; k: tokens it attends to,
 // those q included. A sum that the marker does not tell is absent; without requests all are zero.
@@ -30,4 +30,4 @@ struct StepCounts {
   bool operator==(const StepCounts&) const = default;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct NameRule {
@@ -196,4 +196,4 @@ void apply_tensors(const std::vector<TensorRecord>& tensors, Llm& llm) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

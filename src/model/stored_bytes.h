@@ -9,7 +9,7 @@
 
 #include "model/llm.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A tensor as the checkpoint's directory lists it.
 struct TensorRecord {
@@ -28,4 +28,4 @@ std::optional<LlmPart> part_of_tensor(std::string_view name);
 // configuration disagree. Extra layers are ignored.
 void apply_tensors(const std::vector<TensorRecord>& tensors, Llm& llm);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct PartWord {
@@ -97,4 +97,4 @@ std::string unpriced_reason(std::string_view model_type, const ConfigReader& rea
                            part, fmt::join(named, ", "));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "model/config_reader.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // SAM ViT-B and CLIP ViT-L/14 as in DeepSeek-OCR.
@@ -353,4 +353,4 @@ std::optional<VisionShape> vision_from_config(const Json& config, std::int64_t t
   return shape;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "base/json_fwd.h"
 #include "model/count.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Shape of the towers that turn an image into tokens for a language model.
 struct VisionShape {
@@ -64,4 +64,4 @@ VisionCost image_cost(const VisionShape& shape, const ImageSize& image);
 // The tower that a config.json describes; nullopt if it has none. Throws kInput.
 std::optional<VisionShape> vision_from_config(const Json& config, std::int64_t text_width);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -21,7 +21,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A response while it arrives.
@@ -187,4 +187,4 @@ HttpAnswer HttpClient::request(const std::string& url, const std::vector<std::st
   return judged(std::move(received), code, reason.c_str());
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Failures below HTTP. All of them are worth a retry except kTls, kTooLarge and kMalformed.
 enum class HttpFailure { kNothing, kUnreachable, kTimeout, kCut, kTls, kTooLarge, kMalformed };
@@ -53,4 +53,4 @@ class HttpClient {
   std::unique_ptr<Connection> connection_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

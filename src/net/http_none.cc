@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HTTP client of a build without libcurl (LLMPROF_HISTORY=OFF): it cannot be made.
+// HTTP client of a build without libcurl (GPUWHY_HISTORY=OFF): it cannot be made.
 #include "base/error.h"
 #include "net/http.h"
 #include "net/http_streams.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct HttpClient::Connection {};
 
 HttpClient::HttpClient(HttpOptions /*options*/) {
-  throw Error(ErrorKind::kEnvironment, "this build of llmprof cannot talk to servers",
-              "build with -DLLMPROF_HISTORY=ON");
+  throw Error(ErrorKind::kEnvironment, "this build of gpuwhy cannot talk to servers",
+              "build with -DGPUWHY_HISTORY=ON");
 }
 
 HttpClient::~HttpClient() = default;
@@ -42,4 +42,4 @@ std::size_t HttpStreams::num_open() const {
   return 0;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

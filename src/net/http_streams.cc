@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::int64_t time_of_day_ns() {
@@ -140,4 +140,4 @@ std::size_t HttpStreams::num_open() const {
   return connections_->streams.size();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

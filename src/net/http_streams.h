@@ -10,7 +10,7 @@
 
 #include "net/http.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What happens to one response. `now_ns` is the time of day when the bytes were read.
 struct StreamEvents {
@@ -39,4 +39,4 @@ class HttpStreams {
   std::unique_ptr<Connections> connections_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

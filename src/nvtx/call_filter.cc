@@ -21,7 +21,7 @@
 
 #include "nvtx/kept_descriptor.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The lines of a status about filters; empty if they could not be read.
@@ -87,4 +87,4 @@ bool may_open_files() {
   return now.lines[0] != '\0' && std::strcmp(now.lines, g_first.lines) == 0;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

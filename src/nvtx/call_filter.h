@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A program may install a system call filter that kills it for opening a file. Notes the filters
 // that it has now.
@@ -15,4 +15,4 @@ void note_filters_after_fork();
 // from. Opens nothing. False where that is not known.
 bool may_open_files();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

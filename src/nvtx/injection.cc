@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entry points of libllmprof_nvtx.so, which records a program's NVTX ranges without a profiler.
+// Entry points of libgpuwhy_nvtx.so, which records a program's NVTX ranges without a profiler.
 //
 // NVTX loads the library named by NVTX_INJECTION64_PATH at the program's first NVTX call and passes
 // it tables of function pointers. Those for ranges are set to functions of this file. Each shared
@@ -19,7 +19,7 @@
 #include "nvtx/recorder.h"
 #include "nvtx/texts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A buffer on the stack: no allocation inside the traced program.
@@ -243,13 +243,13 @@ void attach(const NvtxCallbackTable& callbacks) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy
 
 // Returning 0 makes NVTX unload the library and disable its functions.
 // NOLINTNEXTLINE(readability-identifier-naming): NVTX looks for this name
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
-    llmprof::NvtxGetExportTable get_table) {
-  using namespace llmprof;
+    gpuwhy::NvtxGetExportTable get_table) {
+  using namespace gpuwhy;
   const auto* const callbacks =
       get_table == nullptr ? nullptr
                            : static_cast<const NvtxCallbackTable*>(get_table(kNvtxTableCallbacks));

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr rlim_t kHighDescriptor = 200;
@@ -42,4 +42,4 @@ void KeptDescriptor::close() {
   fd_ = -1;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

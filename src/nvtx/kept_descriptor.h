@@ -5,7 +5,7 @@
 
 #include <sys/stat.h>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A descriptor that stays open in the traced program, under a number that programs, which count
 // from 3, rarely meet. A program that closes all descriptors may reuse the number: get() tells.
@@ -22,4 +22,4 @@ class KeptDescriptor {
   ino_t inode_ = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

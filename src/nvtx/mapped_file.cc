@@ -51,7 +51,7 @@
 #include "nvtx/call_filter.h"
 #include "nvtx/kept_descriptor.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::uint64_t kDefaultMaxBytes = std::uint64_t{1} << 30;
@@ -97,7 +97,7 @@ std::int64_t clock_ns(clockid_t clock) {
 
 // Absolute, because programs change their working directory.
 bool read_directory_variable() {
-  const char* directory = secure_getenv("LLMPROF_NVTX_DIR");
+  const char* directory = secure_getenv("GPUWHY_NVTX_DIR");
   if (directory == nullptr || directory[0] == '\0') {
     return false;
   }
@@ -116,7 +116,7 @@ bool read_directory_variable() {
 
 std::size_t read_max_chunks() {
   std::uint64_t bytes = kDefaultMaxBytes;
-  if (const char* text = secure_getenv("LLMPROF_NVTX_MAX_BYTES"); text != nullptr) {
+  if (const char* text = secure_getenv("GPUWHY_NVTX_MAX_BYTES"); text != nullptr) {
     char* end = nullptr;
     const std::uint64_t value = std::strtoull(text, &end, 10);
     bytes = end != text && *end == '\0' ? value : bytes;
@@ -425,4 +425,4 @@ void count_unmatched_pop() {
   std::atomic_ref(header()->unmatched_pops).fetch_add(1, std::memory_order_relaxed);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

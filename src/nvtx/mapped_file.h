@@ -6,7 +6,7 @@
 
 #include "nvtx/range_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Reads the first bytes of a file; how many, or -1.
 long read_start(const char* path, void* to, std::size_t bytes);
@@ -14,7 +14,7 @@ long read_start(const char* path, void* to, std::size_t bytes);
 // CLOCK_MONOTONIC, as the profiler's own clocks are aligned to it.
 std::int64_t monotonic_ns();
 
-// Creates this process's range file, if there is none yet, in the directory that LLMPROF_NVTX_DIR
+// Creates this process's range file, if there is none yet, in the directory that GPUWHY_NVTX_DIR
 // named when the library was loaded. False if it cannot be created, from then on in this process.
 bool open_range_file();
 
@@ -47,4 +47,4 @@ void give_address_space(std::size_t bytes);
 void count_lost_range();
 void count_unmatched_pop();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The binary interface between a program compiled with NVTX 2 or 3 and an injection library, as far
 // as ranges need it. Repeated here so that the library builds without NVTX's headers. A unit test
@@ -88,4 +88,4 @@ struct NvtxVersionTable {
 };
 using NvtxGetExportTable = const void* (*)(std::uint32_t table);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

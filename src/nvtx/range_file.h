@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace llmprof {
+namespace gpuwhy {
 
-// Format of the file in which libllmprof_nvtx.so leaves the NVTX ranges of one process. It is the
+// Format of the file in which libgpuwhy_nvtx.so leaves the NVTX ranges of one process. It is the
 // only thing that the library and its reader share. Byte order and layout are the machine's.
 //
 //   header, kRangeFileHeaderBytes
@@ -16,7 +16,7 @@ namespace llmprof {
 // of type kNothing. A record is valid once its head is set: the head is stored last and atomically,
 // so a process may die at any instruction. Texts may be defined in any chunk, even after their use,
 // and more than once.
-inline constexpr char kRangeFileMagic[8] = {'l', 'l', 'm', 'n', 'v', 't', 'x', '1'};
+inline constexpr char kRangeFileMagic[8] = {'g', 'p', 'u', 'n', 'v', 't', 'x', '1'};
 inline constexpr std::uint32_t kRangeFileVersion = 1;
 inline constexpr char kRangeFileSuffix[] = ".nvtx";
 
@@ -89,4 +89,4 @@ static_assert(sizeof(RangeFileHeader) <= kRangeFileHeaderBytes);
 static_assert(sizeof(RangeRecordHead) == 8 && sizeof(RangeRecord) == kRangeRecordBytes);
 static_assert(range_text_record_bytes(kMaxRangeTextBytes) + kRangeRecordBytes <= kRangeChunkBytes);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

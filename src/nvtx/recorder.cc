@@ -46,7 +46,7 @@ extern "C" int __cxa_thread_atexit_impl(void (*function)(void*), void* object, v
 extern "C" void* __dso_handle;
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kMaxOpen = 8192;  // push/pop ranges open at once, by thread
@@ -429,4 +429,4 @@ void end_range(std::uint64_t number) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

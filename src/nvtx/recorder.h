@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A range as the program describes it at its start.
 struct BeginningRange {
@@ -27,4 +27,4 @@ int pop_range(std::uint16_t domain);
 std::uint64_t start_range(const BeginningRange& range);
 void end_range(std::uint64_t number);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

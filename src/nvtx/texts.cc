@@ -14,7 +14,7 @@
 
 #include "nvtx/mapped_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 namespace {
 
@@ -130,4 +130,4 @@ bool is_registered_name(std::uintptr_t number) {
          std::atomic_ref(g_names[number].text).load(std::memory_order_relaxed) != nullptr;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Texts that a program registered: domains and strings. They live as long as the process, also in a
 // forked child.
@@ -36,4 +36,4 @@ std::uint32_t register_name(const char* text, std::size_t num_bytes);
 bool is_domain(std::uintptr_t number);
 bool is_registered_name(std::uintptr_t number);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

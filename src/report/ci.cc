@@ -16,7 +16,7 @@
 #include "report/sections.h"
 #include "report/speed.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kLongestSummary = 200'000;
@@ -112,7 +112,7 @@ std::string github_summary(const Metrics& metrics) {
   }
   return left_out == 0 ? text
                        : text + "\n" + std::to_string(left_out) +
-                             " sections were left out: llmprof report BUNDLE shows them.\n";
+                             " sections were left out: gpuwhy report BUNDLE shows them.\n";
 }
 
 std::string dashboard_name(const std::string& key) {
@@ -155,9 +155,9 @@ std::string metrics_report(const std::vector<MetricsReportRow>& rows) {
     }
     return text;
   };
-  std::string text = "# TYPE llmprof gauge\n";
+  std::string text = "# TYPE gpuwhy gauge\n";
   for (const MetricsReportRow& row : rows) {
-    text += fmt::format("llmprof{{name=\"{}\",measure=\"{}\"}} {}\n", quoted(row.name), row.measure,
+    text += fmt::format("gpuwhy{{name=\"{}\",measure=\"{}\"}} {}\n", quoted(row.name), row.measure,
                         row.value);
   }
   return text + "# EOF\n";
@@ -203,8 +203,8 @@ std::string google_benchmark_json(const Metrics& metrics) {
     }
     benchmarks.push_back(row);
   }
-  return to_json_text({{"context", {{"executable", "llmprof"}, {"library_build_type", "release"}}},
+  return to_json_text({{"context", {{"executable", "gpuwhy"}, {"library_build_type", "release"}}},
                        {"benchmarks", benchmarks}});
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Metrics;
 
@@ -36,4 +36,4 @@ std::string gitlab_metrics(const Metrics& metrics);
 // time of 0.
 std::string google_benchmark_json(const Metrics& metrics);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "report/ci.h"
 #include "report/comparison_parts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 Json side_json(const std::vector<std::string>& runs, const std::string& median_run,
@@ -320,7 +320,7 @@ std::string google_benchmark_comparison(const Comparison& comparison) {
                           {"cpu_time", time_ns},
                           {"time_unit", "ns"}});
   }
-  return to_json_text({{"context", {{"executable", "llmprof"}, {"library_build_type", "release"}}},
+  return to_json_text({{"context", {{"executable", "gpuwhy"}, {"library_build_type", "release"}}},
                        {"benchmarks", benchmarks}});
 }
 
@@ -345,4 +345,4 @@ std::string self_test_json(const SelfTest& test) {
   return to_json_text(json);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "compare/compare.h"
 #include "report/document.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Every number of a comparison.
 std::string comparison_json(const Comparison& comparison);
@@ -23,7 +23,7 @@ std::string comparison_page(const Comparison& comparison, std::size_t top);
 // "regress: slower: time per token (p50) +5.00 % ...", on one line.
 std::string verdict_line(const Comparison& comparison);
 
-// What `llmprof gate` exits with for this verdict.
+// What `gpuwhy gate` exits with for this verdict.
 ExitCode exit_code_of(const Comparison& comparison);
 
 // For a job's summary page and for dashboards, as report/ci.h does of one run.
@@ -48,4 +48,4 @@ std::string failure_page(const std::string& error, const std::string& hint);
 std::string failure_markdown(const std::string& error, const std::string& hint);
 std::string junit_failure(const std::string& error);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -20,7 +20,7 @@
 #include "report/section_parts.h"
 #include "report/worth.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 const MetricChange* first_gate(const Comparison& comparison) {
   const auto row = std::ranges::find_if(comparison.metrics, [](const MetricChange& one) {
@@ -359,4 +359,4 @@ std::string dates_sentence(const Comparison& comparison) {
              : printable(fmt::format("Recorded: base {}, candidate {}.", before, after));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,14 +10,14 @@
 #include "report/comparison_parts.h"
 #include "report/html_parts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // One case of a JUnit report; `outcome` is failure, error, skipped or, where it passed, empty.
 std::string test_case(const std::string& name, std::string_view outcome,
                       const std::string& sentence) {
   const std::string head =
-      fmt::format("    <testcase classname=\"llmprof.gate\" name=\"{}\"", html_words(name));
+      fmt::format("    <testcase classname=\"gpuwhy.gate\" name=\"{}\"", html_words(name));
   return outcome.empty() ? head + "/>\n"
                          : fmt::format("{}>\n      <{} message=\"{}\"/>\n    </testcase>\n", head,
                                        outcome, html_words(sentence));
@@ -33,7 +33,7 @@ struct CaseCounts {
 std::string junit_report(const std::string& cases, const CaseCounts& counts,
                          const std::string& sentence) {
   const std::string head =
-      fmt::format("name=\"llmprof gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
+      fmt::format("name=\"gpuwhy gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
                   counts.cases, counts.failures, counts.errors, counts.skipped);
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {0}>\n  <testsuite {0}>\n{1}"
@@ -59,7 +59,7 @@ std::string annotation(const char* level, const std::string& text) {
   for (const char c : text) {
     escaped += c == '%' ? "%25" : c == '\r' ? "%0D" : c == '\n' ? "%0A" : std::string(1, c);
   }
-  return fmt::format("::{} title=llmprof gate::{}\n", level, escaped);
+  return fmt::format("::{} title=gpuwhy gate::{}\n", level, escaped);
 }
 
 }  // namespace
@@ -132,4 +132,4 @@ std::string junit_comparison(const Comparison& comparison) {
                       verdict_line(comparison));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

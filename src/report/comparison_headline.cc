@@ -12,7 +12,7 @@
 #include "report/comparison_parts.h"
 #include "report/section_parts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::string percent_change(double base, double candidate) {
@@ -214,4 +214,4 @@ std::string runs_sentence(const Comparison& comparison) {
   return text + repeated;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "report/comparison_parts.h"
 #include "report/comparison_tables.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 ReportRow operator_row(const OperatorChange& row, std::size_t place) {
@@ -194,4 +194,4 @@ Section operator_moves_section(const Comparison& comparison, std::size_t top) {
   return section;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

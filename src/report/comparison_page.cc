@@ -20,7 +20,7 @@
 #include "report/key_words.h"
 #include "report/section_parts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::string verdict_words(const Comparison& comparison) {
@@ -309,4 +309,4 @@ std::string failure_page(const std::string& error, const std::string& hint) {
                                 hint.empty() ? "" : "<p>Hint: " + html_words(hint) + "</p>\n"));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "report/comparison_tables.h"
 #include "report/glossary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // "cuda:0", or "cuda:0 -> cuda:1" if the sides ran on different ones.
@@ -243,4 +243,4 @@ Section runs_section(const Comparison& comparison) {
   return section;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "compare/compare.h"
 #include "report/document.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A total, and how much of its difference the rows of a table account for.
 struct TotalChange {
@@ -95,4 +95,4 @@ Section model_moves_section(const Comparison& comparison, std::size_t top);
 // Every run, by its side.
 Section runs_section(const Comparison& comparison);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

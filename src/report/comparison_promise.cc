@@ -14,7 +14,7 @@
 #include "report/comparison_parts.h"
 #include "report/opportunity.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The kind of waiting for the CPU that a finding is about; empty: several.
@@ -131,4 +131,4 @@ std::string promise_sentence(const Comparison& comparison) {
       share > 1 ? "" : growth_sentence(*where, kept->num_steps, name));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

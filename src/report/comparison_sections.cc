@@ -12,7 +12,7 @@
 #include "report/comparison.h"
 #include "report/comparison_parts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::string verdict_line(const Comparison& comparison) {
   // "inconclusive" says that it is not decided.
@@ -310,4 +310,4 @@ Document comparison_document(const Comparison& comparison, std::size_t top, bool
   return document;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 ReportValue difference_of(std::int64_t difference_ns, std::string key) {
   return {difference_ns, Unit::kDifference, std::move(key)};
@@ -107,4 +107,4 @@ std::string median_note(const Comparison& comparison) {
                      is_tested(comparison) ? "" : " Noise is unknown with one run per side.");
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

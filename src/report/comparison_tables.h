@@ -12,7 +12,7 @@
 #include "report/comparison_parts.h"
 #include "report/document.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 ReportValue difference_of(std::int64_t difference_ns, std::string key = "");
 ReportValue duration_of(std::int64_t duration_ns, std::string key);
@@ -73,4 +73,4 @@ void add_pace_note(const Comparison& comparison, Section& section);
 // The runs that the rows are of.
 std::string median_note(const Comparison& comparison);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

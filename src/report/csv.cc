@@ -9,7 +9,7 @@
 
 #include "report/metrics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::string kernels_csv(const std::vector<KernelRecord>& records) {
   std::string text = "kernel_name,device,stage,family,total_ns,calls,mean_ns,min_ns,max_ns\n";
@@ -34,4 +34,4 @@ std::string ranges_csv(const std::vector<RangeTotal>& ranges) {
   return text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "report/glossary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kLongestName = 300;
@@ -172,4 +172,4 @@ std::string worth_text(const Advice& advice, const char* blocker, const char* sa
   return advice.saving_ns ? saving + format_duration_ns(*advice.saving_ns) : "";
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -18,7 +18,7 @@
 
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // How a value is shown.
 enum class Unit {
@@ -154,4 +154,4 @@ std::string document_json(const Document& document);
 // The tables, one after another, with full names.
 std::string document_csv(const Document& document);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "report/document.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 Json cell_json(const CellValue& value) {
@@ -124,4 +124,4 @@ std::string document_csv(const Document& document) {
   return text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

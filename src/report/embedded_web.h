@@ -5,9 +5,9 @@
 
 #include "base/embedded_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // All of web/, sorted by path: the parts of report.html.
 std::span<const EmbeddedFile> embedded_web();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

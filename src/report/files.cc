@@ -9,7 +9,7 @@
 #include "report/page.h"
 #include "report/sections.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kKernelRows = 50;
@@ -52,4 +52,4 @@ std::string report_page(const Metrics& metrics, const Timeline& timeline) {
   return page_html(metrics, metrics_json(metrics), timeline, {});
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

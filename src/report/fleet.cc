@@ -18,7 +18,7 @@
 #include "base/units.h"
 #include "report/section_parts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kMostNamed = 12;  // gaps, folders and failures in a sentence
@@ -415,4 +415,4 @@ Document fleet_document(const Json& fleet, std::size_t top) {
   return document;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

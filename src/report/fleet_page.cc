@@ -17,7 +17,7 @@
 #include "report/html_parts.h"
 #include "report/section_parts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Slower is red, faster is blue; the same limits as in the legend below.
@@ -129,4 +129,4 @@ std::string fleet_page(const Json& fleet, std::size_t top) {
                                                    {"core", text}});
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

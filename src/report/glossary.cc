@@ -9,26 +9,26 @@
 
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // clang-format off
 constexpr Term kTerms[] = {
     {"no_gpu_activity", "finding", "No kernel was recorded, so there is nothing to report about the GPU.",
      "The recording has no kernel rows. The profiler's own messages are quoted where they say why.",
-     "Run llmprof doctor. Profile the process that launches the kernels, with CUDA tracing on."},
+     "Run gpuwhy doctor. Profile the process that launches the kernels, with CUDA tracing on."},
     {"graph_opaque", "finding", "Half of GPU time or more is in CUDA graphs that were recorded as one block each.",
      "Time of graph launches without node records, over all GPU time.",
-     "Record again with nsys --cuda-graph-trace=node, as llmprof run does."},
+     "Record again with nsys --cuda-graph-trace=node, as gpuwhy run does."},
     {"graph_capture", "finding", "The recording shows a graph being captured: its kernels were not executed.",
      "More launches were captured into graphs than kernels ran.",
-     "Use it to name the kernels of the replay: llmprof analyze REPLAY --capture-trace THIS."},
+     "Use it to name the kernels of the replay: gpuwhy analyze REPLAY --capture-trace THIS."},
     {"calls_missing", "finding", "Most CUDA API calls are missing, so idle time and its causes mean nothing.",
      "Correlation ids grow with every call; the file has fewer than one in fifty of them.",
      "Record again without sampling of events."},
     {"data_loss", "finding", "The recording is incomplete: events were dropped or the file ends early.",
      "Messages of the profiler, and the reader's own checks.",
-     "Record a shorter time, or less. nsys: llmprof run run.mode=light; PyTorch's profiler: fewer active steps in its schedule."},
+     "Record a shorter time, or less. nsys: gpuwhy run run.mode=light; PyTorch's profiler: fewer active steps in its schedule."},
     {"launch_bound", "finding", "The GPU waits for the CPU to launch the next kernel, gap after gap.",
      "Short gaps that end when a launch call returns, while the CPU does nothing else for long. At least 20 gaps and 5 % of the time. "
      "The saving is all of these gaps, but never more than the CPU's own work lets through.",
@@ -110,13 +110,13 @@ constexpr Term kTerms[] = {
     {"gemv_memory_bound", "finding", "GEMMs or GEMVs are limited by memory bandwidth.", "Counters of Nsight Compute.",
      "Serve more sequences at once, or store weights in 8 or 4 bits."},
     {"profiler_overhead", "finding", "The profiler made a stage more than a quarter longer.", "Stage times with and without the profiler.",
-     "Record less: llmprof run run.mode=light."},
+     "Record less: gpuwhy run run.mode=light."},
     {"first_range_stretch", "finding", "The first instance of a stage took much longer than the others.", "Its length against the mean of the others.",
      "Warm up before profiling starts; use the steady mean."},
     {"few_kernels", "finding", "Fewer than 20 kernels ran: too few to say what a step waits for.", "The number of kernels.",
      "Record a few steps of the workload, after warming up."},
     {"largest_part", "finding", "Nothing stands out, so the largest kernel family and kernel are named.", "Kernel time by family.",
-     "Name the model (--model) or measure the kernel with ncu (llmprof plan)."},
+     "Name the model (--model) or measure the kernel with ncu (gpuwhy plan)."},
     {"other_family", "finding", "More than 10 % of the time is in kernels of unknown families.", "Kernel names that no rule matches.",
      "Add their names to a rules file: --rules FILE."},
     {"other_gpu_users", "finding", "Other processes used the GPUs when the run began.", "nvidia-smi at the start of the run.",
@@ -152,7 +152,7 @@ constexpr Term kTerms[] = {
     {"queue_busy", "term", "Part of TTFT: the request waits while the engine runs steps of others.", "From received to its first own step, as far as a step runs.",
      "More GPUs or replicas, a larger batch, or shorter prompts of others (chunked prefill)."},
     {"queue_idle", "term", "Part of TTFT: the request waits while the engine runs no step.", "From received to its first own step, as far as no step runs.",
-     "Look at the CPU: tokenizing, scheduling, routing. llmprof report --section host_phases."},
+     "Look at the CPU: tokenizing, scheduling, routing. gpuwhy report --section host_phases."},
     {"prefill_gpu", "term", "Part of TTFT: the GPU works in the prefill steps of the request.", "Own work of these steps on the busiest GPU.", ""},
     {"prefill_host", "term", "Part of TTFT: the GPU does not work in the prefill steps of the request.", "The rest of these steps.", "See launch_bound and host_sync."},
     {"other_steps", "term", "Part of TTFT: steps without the request, between its own prefill steps.", "The steps between its first and its last prefill step.", ""},
@@ -161,7 +161,7 @@ constexpr Term kTerms[] = {
     {"late_token", "term", "A token that took more than twice the median of its request, and more than 95 in 100 of all.", "Its cause is the part of the gap that exceeds its median by most.", ""},
     {"mixed_step", "term", "Cause of a late token: its step also read prompts of others.", "Prompt tokens of the step's marker.", "Smaller chunks: vLLM --max-num-batched-tokens, SGLang --chunked-prefill-size."},
     {"long_step", "term", "Cause of a late token: the GPU worked longer than usual for its step, without prompts.", "Own work of the step against the median.", ""},
-    {"gap", "term", "Cause of a late token: the GPU waited before or in its step.", "The bucket of the ledger with most of that time is named.", "llmprof explain BUCKET"},
+    {"gap", "term", "Cause of a late token: the GPU waited before or in its step.", "The bucket of the ledger with most of that time is named.", "gpuwhy explain BUCKET"},
     {"missing", "term", "Cause of a late token: steps ran without the request, which was preempted or not scheduled.", "Steps between its tokens that do not have it.", "More memory for keys and values, or fewer sequences at once."},
     {"mfu", "term", "Model FLOPs utilization: the model's FLOPs over what the GPU could compute in the same time.", "FLOPs of the matrix products / dense peak of their type / time. Needs --model.", ""},
     {"hfu", "term", "Hardware FLOPs utilization: as MFU, with the FLOPs that usual kernels execute.", "Adds masked attention scores and MLA on compressed keys. No counter.", ""},
@@ -174,14 +174,14 @@ constexpr Term kTerms[] = {
      "devices[].sms, as the recording says.", "See empty_sms."},
     {"warp", "term", "32 threads of a GPU that execute one instruction at a time together. A wavefront of AMD has 32 or 64.", "Counters of Nsight Compute.", "See occupancy."},
     {"gemm", "term", "General matrix multiplication: the products of a model's weights with its inputs, most of the FLOPs of a transformer.",
-     "Kernel names of cuBLAS, CUTLASS, Triton and others; llmprof kernels shows them.", ""},
+     "Kernel names of cuBLAS, CUTLASS, Triton and others; gpuwhy kernels shows them.", ""},
     {"gemv", "term", "The product of a matrix and one vector, as in decode of one sequence. It is limited by memory bandwidth.", "Kernel names.", ""},
     {"tensor_cores", "term", "Units of NVIDIA GPUs that multiply small matrices, in TF32, fp16, bf16, fp8 and less. They compute several times as fast as the CUDA cores, which compute fp32.",
      "Kernel names say which unit a product uses.", "See gemm_off_tensor_cores."},
-    {"nvtx", "term", "NVIDIA's library for marks: a program names a range of its time, and profilers record it.", "Ranges of the recording; llmprof ranges lists them.", "docs/marking.md"},
+    {"nvtx", "term", "NVIDIA's library for marks: a program names a range of its time, and profilers record it.", "Ranges of the recording; gpuwhy ranges lists them.", "docs/marking.md"},
     {"cuda_graph", "term", "Kernels that are recorded once and launched together by one call, which saves the CPU a launch for each. HIP graphs are AMD's.",
      "Launches of graphs; their kernels are seen with nsys --cuda-graph-trace=node.", "See launch_bound and graph_opaque."},
-    {"kv_cache", "term", "Keys and values of earlier tokens, kept so that decode need not compute them again. Its size grows with context and batch.", "llmprof model NAME gives its bytes per token.", "See kv_cache_copy."},
+    {"kv_cache", "term", "Keys and values of earlier tokens, kept so that decode need not compute them again. Its size grows with context and batch.", "gpuwhy model NAME gives its bytes per token.", "See kv_cache_copy."},
     {"stream", "term", "A queue of GPU work in order. Work of different streams may run at the same time.", "The recording names the stream of each kernel.", ""},
     {"prefill", "term", "The pass that reads a prompt. It is usually compute-bound.", "Marks, engine step markers, or two signs in the kernels.", ""},
     {"decode", "term", "Passes that make one token per sequence. They are usually memory- or launch-bound.", "As prefill.", ""},
@@ -288,4 +288,4 @@ std::string_view bucket_label(std::string_view bucket) {
   return found == std::end(kBucketLabels) ? bucket : found->label;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The glossary: findings, buckets and terms in plain words, for `llmprof explain WORD`.
+// The glossary: findings, buckets and terms in plain words, for `gpuwhy explain WORD`.
 #pragma once
 
 #include <span>
@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
-// A word that llmprof prints or that its users ask about.
+// A word that gpuwhy prints or that its users ask about.
 struct Term {
   std::string_view name;  // "launch_bound"
   std::string_view kind;  // "finding", "bucket", "term", "column" or "row"
@@ -35,4 +35,4 @@ std::vector<std::string_view> bucket_labels();
 // A bucket as people read it: "waiting for CPU launch" for launch_late.
 std::string_view bucket_label(std::string_view bucket);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

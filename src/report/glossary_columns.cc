@@ -6,7 +6,7 @@
 
 #include "report/glossary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // clang-format off
@@ -31,8 +31,8 @@ constexpr Term kColumns[] = {
     {"p90", "column", "90 of 100 values are this long or shorter.", "Nearest rank.", ""},
     {"p99", "column", "99 of 100 values are this long or shorter; of fewer than 100 values the longest.", "Nearest rank.", ""},
     {"steady_mean", "column", "Mean length of all instances of a stage but the first, which often warms up.", "n/a where there is only one.", ""},
-    {"unprofiled_mean", "column", "Mean length in the pass without a profiler.", "llmprof run.", ""},
-    {"profiled_mean", "column", "Mean length in the recorded pass.", "llmprof run.", ""},
+    {"unprofiled_mean", "column", "Mean length in the pass without a profiler.", "gpuwhy run.", ""},
+    {"profiled_mean", "column", "Mean length in the recorded pass.", "gpuwhy run.", ""},
     {"added", "column", "How much longer a stage took under the profiler.", "Profiled mean over unprofiled mean, less 1.", "See profiler_overhead."},
     {"kernel", "column", "The kernel's name, shortened; metrics.json and --format csv have the whole one.", "As the profiler recorded it.", ""},
     {"kernel_name", "column", "The kernel's name.", "As the profiler recorded it.", ""},
@@ -44,7 +44,7 @@ constexpr Term kColumns[] = {
     {"tokens/s", "column", "Tokens over time.", "Marks with token counts.", ""},
     {"gpu", "column", "The GPU, as the recording numbers it: cuda:0, hip:0.", "", ""},
     {"device", "column", "The GPU, as the recording numbers it: cuda:0, hip:0.", "", ""},
-    {"shares", "column", "Where the time of the stage went on that GPU, in percent of its window. They sum to 100 %.", "The ledger: each nanosecond is in one bucket.", "llmprof explain SHARE, as 'CPU did other work'."},
+    {"shares", "column", "Where the time of the stage went on that GPU, in percent of its window. They sum to 100 %.", "The ledger: each nanosecond is in one bucket.", "gpuwhy explain SHARE, as 'CPU did other work'."},
     {"share", "column", "The row's part of all kernel time, or of the time the table names.", "Its total over the sum.", ""},
     {"calls", "column", "Number of launches of the kernel, or calls of the operator.", "", ""},
     {"launches", "column", "Number of launches.", "", ""},
@@ -109,7 +109,7 @@ constexpr Term kColumns[] = {
     {"startup", "row", "The time before the model's first step: loading, compiling, warming up.", "Until the first mark, or the first kernel of a model family. It is left out of findings.", ""},
     {"ending", "row", "The time after the model's last work.", "After the last mark, or kernel of a model family. It is left out of findings.", ""},
     {"confidence", "term", "How sure it is that a fix of the named cause saves the named time.", "High: read off the ledger. Medium: rests on a table of GPUs or an assumption that is named. Low: the most that could be gained, seldom reached.", ""},
-    {"top_opportunities", "term", "What is worth fixing, the largest saving first; one that is less sure counts less.", "Each has an upper bound on its saving.", "llmprof explain FILE 'findings[0]'"},
+    {"top_opportunities", "term", "What is worth fixing, the largest saving first; one that is less sure counts less.", "Each has an upper bound on its saving.", "gpuwhy explain FILE 'findings[0]'"},
 };
 // clang-format on
 
@@ -121,4 +121,4 @@ const Term* find_column(std::string_view word) {
   return found == std::end(kColumns) ? nullptr : found;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -19,7 +19,7 @@
 #include "report/metric_catalog.h"
 #include "report/section_parts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A key with such a name is not worth its space.
@@ -167,7 +167,7 @@ std::string evidence_html(const std::string& key, const Json* metrics) {
   } catch (const Error&) {
     // Not a path: another program's metrics.json. The key is shown anyway.
   }
-  // The key itself is for those who ask `llmprof explain` about it.
+  // The key itself is for those who ask `gpuwhy explain` about it.
   return fmt::format("<li data-evidence=\"{0}\" title=\"{0}\"><span>{1}</span>{2}</li>",
                      html_words(key.substr(0, kLongestKey)), html_words(key_words(key)),
                      value.is_known() ? fmt::format(" <b{}>{}</b>", attributes(value),
@@ -261,4 +261,4 @@ std::string html_text(const Document& document, const Json* metrics) {
   return text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 
 #include "report/document.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Untrusted text, safe as text or as an attribute's value.
 std::string html_words(std::string_view text);
@@ -30,4 +30,4 @@ struct PagePart {
 // again.
 std::string filled_page(std::string_view page, const std::vector<PagePart>& parts);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include "report/metric_field.h"
 #include "report/metrics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 template <typename F>
 void describe(const TwoClocks*, F&& f) {
@@ -425,4 +425,4 @@ void describe(const CountersMetrics*, F&& f) {
   f("kernels", &T::kernels, plain("the profiled launches; null without an ncu capture"));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 #include "report/member_table.h"
 #include "report/section_makers.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::string_view kUnmarked = "unmarked";  // launched in no stage
@@ -307,7 +307,7 @@ Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
   ReportTable table = table_of(rows, kernel_columns(options.is_terminal, metrics), options.top);
   // Without kernels the verdict says why, for example that the recording holds no GPU work.
   if (table.rows.empty()) {
-    section.missing = fmt::format("n/a ({}); llmprof doctor says what a recording needs",
+    section.missing = fmt::format("n/a ({}); gpuwhy doctor says what a recording needs",
                                   printable(metrics.verdict));
     return section;
   }
@@ -345,7 +345,7 @@ Section counters_section(const Metrics& metrics, const SectionOptions& options) 
   Section section;
   if (!metrics.counters) {
     section.missing =
-        "n/a (needs an ncu capture); llmprof run makes one on a GPU, llmprof analyze --ncu FILE "
+        "n/a (needs an ncu capture); gpuwhy run makes one on a GPU, gpuwhy analyze --ncu FILE "
         "takes yours";
     return section;
   }
@@ -474,4 +474,4 @@ Section gemm_rates_section(const Metrics& metrics, const SectionOptions& options
   return section;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 #include "report/glossary.h"
 #include "report/plain_words.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // "_ns" and the like say the unit, which stands at the number.
@@ -80,4 +80,4 @@ std::string key_words(const std::string& key) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

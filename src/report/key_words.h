@@ -5,10 +5,10 @@
 
 #include <string>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // "waiting for CPU launch (decode, cuda:0)" of
 // ledgers[stage=decode,device=cuda:0].buckets_ns.launch_late. A text that is not a key stays.
 std::string key_words(const std::string& key);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "report/document.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A code span, in which only the characters matter that end it or the cell. A backslash before a
@@ -149,4 +149,4 @@ std::string markdown_text(const Document& document) {
   return text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

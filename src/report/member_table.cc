@@ -3,7 +3,7 @@
 // Values of members as table cells.
 #include "report/member_table.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 CellValue member_cell(const std::string& value, const Field& field) {
   return field.is_null_if_empty && value.empty() ? CellValue() : CellValue(value);
@@ -17,4 +17,4 @@ CellValue member_cell(const BucketTimes& value, const Field& /*field*/) {
   return parts;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "report/document.h"
 #include "report/metric_fields.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A member's value as a cell.
 CellValue member_cell(const std::string& value, const Field& field);
@@ -173,4 +173,4 @@ ReportTable table_of(const MetricRows<Row>& array,
   return table;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

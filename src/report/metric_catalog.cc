@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "report/metric_fields.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 template <typename T>
@@ -195,13 +195,13 @@ Json metrics_schema() {
   const Json body = object_schema<Metrics>();
   Json schema = {
       {"$schema", "https://json-schema.org/draft/2020-12/schema"},
-      {"title", "metrics.json of llmprof"},
+      {"title", "metrics.json of gpuwhy"},
       {"description",
        "Times are whole nanoseconds. A fraction is 0..1. What is not known is null. What "
        "the keys mean: docs/metrics.md."},
       {"type", "object"},
       {"properties",
-       {{"schema", {{"const", "llmprof.metrics"}}}, {"schema_version", {{"const", 1}}}}},
+       {{"schema", {{"const", "gpuwhy.metrics"}}}, {"schema_version", {{"const", 1}}}}},
       {"required", {"schema", "schema_version"}},
       {"additionalProperties", false}};
   // Every field of Metrics is required: a figure that is not known is null, never absent.
@@ -253,4 +253,4 @@ std::string source_text(std::string_view source, const FormatInfo& format) {
   return std::string(found == std::end(texts) ? source : found->second);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

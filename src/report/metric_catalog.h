@@ -10,7 +10,7 @@
 #include "base/json_fwd.h"
 #include "trace/format.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What is known about a number.
 struct MetricInfo {
@@ -44,4 +44,4 @@ std::string key_table();
 // "kernels" as the tables of that recording format, e.g. CUPTI_ACTIVITY_KIND_KERNEL.
 std::string source_text(std::string_view source, const FormatInfo& format);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

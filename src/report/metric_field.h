@@ -16,7 +16,7 @@
 #include "analysis/time_category.h"
 #include "report/metric_catalog.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Everything that reading, writing, schema and documentation need to know about a field.
 struct Field {
@@ -86,4 +86,4 @@ using NumberPair = std::pair<std::int64_t, std::int64_t>;
 template <typename T, typename Member>
 using ValueOf = std::remove_cvref_t<std::invoke_result_t<Member, const T&>>;
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "report/stage_fields.h"
 #include "report/structure_fields.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline constexpr const char* kSeverities[] = {"info", "warning", "data_loss"};
 
@@ -73,4 +73,4 @@ void describe(const Metrics*, F&& f) {
   f("tool_messages", &T::tool_messages, plain("warnings and errors of the recording tool"));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

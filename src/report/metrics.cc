@@ -14,7 +14,7 @@
 #include "analysis/median.h"
 #include "base/sort_runs.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Users count from the start of the whole recording.
@@ -368,7 +368,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   }
   metrics.graph_names = analysis.graph_names;
   metrics.possible_marks = analysis.possible_marks;
-  // Programs may name every range differently; the rest is in `llmprof ranges`.
+  // Programs may name every range differently; the rest is in `gpuwhy ranges`.
   constexpr std::size_t kMostRanges = 100;
   metrics.ranges.assign(analysis.ranges.begin(),
                         analysis.ranges.begin() + static_cast<std::ptrdiff_t>(std::min(
@@ -392,4 +392,4 @@ std::string bound_text(const Analysis& analysis, const KernelRecord& record) {
   return bound_name(analysis.counters->kernels[*record.counters].roofline.bound);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -24,7 +24,7 @@
 #include "base/units.h"
 #include "report/worth.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The part of the recording that was analyzed.
 struct WindowMetrics {
@@ -45,7 +45,7 @@ struct FileMetrics {
 
 // The recording as a whole.
 struct CaptureMetrics {
-  std::string command;   // that llmprof run ran, without secrets; empty: it is not known
+  std::string command;   // that gpuwhy run ran, without secrets; empty: it is not known
   std::string file;      // without its folders
   std::string recorded;  // "2026-11-02 14:03:05 UTC"; empty: the recording does not say
   std::string format;
@@ -400,4 +400,4 @@ std::string bound_text(const Analysis& analysis, const KernelRecord& record);
 // One sentence: what this recording shows, or why it shows nothing.
 std::string verdict(const Analysis& analysis);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

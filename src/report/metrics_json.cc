@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "report/metric_fields.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr const char* kNoCounters = "needs an ncu capture";
@@ -214,4 +214,4 @@ Json contract_json(const std::vector<BreachMetrics>& breaches) {
   return value_json(breaches, {});
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "analysis/findings/findings.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // clang-format off
@@ -57,7 +57,7 @@ constexpr std::pair<std::string_view, std::string_view> kNotes[] = {
     {"first_range_stretch", "The first step takes longer than the others"},
     {"few_kernels", "Too little work was recorded"},
     {"largest_part", "Where most of the kernel time goes"},
-    {"other_family", "Kernels that llmprof does not know"},
+    {"other_family", "Kernels that gpuwhy does not know"},
     {"other_gpu_users", "Other programs use the GPU"},
     {"clocks_not_locked", "The GPU's clocks are not fixed"},
 };
@@ -95,4 +95,4 @@ std::string order_words() {
       kMediumWeight * 100, kLowWeight * 100);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Finding;
 
@@ -31,4 +31,4 @@ std::string_view problem_words(std::string_view id);
 // By what findings are sorted, and that their gains are not a sum.
 std::string order_words();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 #include "report/page_header.h"
 #include "report/sections.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kKernelRowsOfPage = 20;
@@ -72,4 +72,4 @@ std::string page_html(const Metrics& metrics, const Json& json, const Timeline& 
                             {"script", script}});
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

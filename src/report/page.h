@@ -10,7 +10,7 @@
 #include "base/json_fwd.h"
 #include "report/worth.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Metrics;
 
@@ -31,4 +31,4 @@ struct PageData {
 PageData page_data(const Metrics& metrics, const Json& json, const Timeline& timeline,
                    std::size_t budget_bytes);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -21,7 +21,7 @@
 #include "report/page.h"
 #include "report/speed.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kMostKernels = 4'000;
@@ -386,4 +386,4 @@ PageData page_data(const Metrics& metrics, const Json& json, const Timeline& tim
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "report/section_makers.h"
 #include "report/workload_words.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // "2 x NVIDIA H100, 1 x NVIDIA A100", or "2 GPUs" where the recording does not name them.
@@ -77,8 +77,8 @@ PageHeading page_heading(const Metrics& metrics) {
       : capture.recorded.empty()                 ? what_happened + length
                                  : fmt::format("{} {}{}", what_happened, capture.recorded, length));
   add(capture.tool_version.empty() ? capture.tool : capture.tool + " " + capture.tool_version);
-  add("llmprof " LLMPROF_VERSION);
+  add("gpuwhy " GPUWHY_VERSION);
   return heading;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Metrics;
 
@@ -17,4 +17,4 @@ struct PageHeading {
 
 PageHeading page_heading(const Metrics& metrics);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

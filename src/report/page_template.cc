@@ -10,7 +10,7 @@
 #include "report/embedded_web.h"
 #include "report/html_parts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::string_view web_file(std::string_view path) {
   for (const EmbeddedFile& file : embedded_web()) {
@@ -42,4 +42,4 @@ std::string filled_page(std::string_view page, const std::vector<PagePart>& part
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "report/metrics.h"
 #include "report/opportunity.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::string with_plain_names(std::string text) {
   constexpr std::string_view kLoader = "'enumerate(DataLoader)";
@@ -63,4 +63,4 @@ std::string advice_in_words(const Finding& finding) {
   return text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Finding;
 struct Metrics;
@@ -20,4 +20,4 @@ std::string verdict_in_words(const Metrics& metrics);
 // What to do, the finding that comes before it in words instead of its id.
 std::string advice_in_words(const Finding& finding);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 
 #include "report/metrics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A text as a CSV field.
@@ -61,4 +61,4 @@ std::string late_tokens_csv(const JoinedRequests& joined) {
   return text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include "report/metric_field.h"
 #include "report/metrics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline constexpr const char* kClockStates[] = {"agrees", "corrected", "aligned", "unchecked",
                                                "refused"};
@@ -198,4 +198,4 @@ void describe(const RequestsSummary*, F&& f) {
   f("load", &T::load, items(plain("requests and sequences over time"), 0, 101));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

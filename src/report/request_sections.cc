@@ -10,7 +10,7 @@
 #include "report/member_table.h"
 #include "report/section_makers.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Summary = RequestsSummary;
@@ -193,4 +193,4 @@ Section requests_section(const Metrics& metrics, const SectionOptions& options) 
   return section;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

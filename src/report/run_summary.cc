@@ -23,7 +23,7 @@
 #include "report/section_parts.h"
 #include "report/speed.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // How a metric is judged.
@@ -196,7 +196,7 @@ std::string words_of(const Json& list) {
 // of a bundle is not a property of the work.
 std::string override_text(const Json& overrides) {
   if (!overrides.is_array()) {
-    return "";  // not a run of llmprof
+    return "";  // not a run of gpuwhy
   }
   Json kept = Json::array();
   for (const Json& word : overrides) {
@@ -586,4 +586,4 @@ Json compared_part(const Json& metrics) {
   return part;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 #include "base/json_fwd.h"
 #include "compare/compare.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Metrics;
 
@@ -21,4 +21,4 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
 // The part of metrics.json that comparisons read, for a small file.
 Json compared_part(const Json& metrics);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include "report/metrics.h"
 #include "report/sections.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // "Hopper (sm_90)" of a GPU without a name, where its kernels prove it; else empty.
 std::string generation_of(const Metrics& metrics, const DeviceMetrics& device);
@@ -38,4 +38,4 @@ Section recommendations_section(const Metrics& metrics, const SectionOptions& op
 Section quality_section(const Metrics& metrics, const SectionOptions& options);
 Section files_section(const Metrics& metrics, const SectionOptions& options);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 const Json kAbsent = nullptr;
@@ -37,7 +37,7 @@ std::string with_capital(std::string words) {
   const bool is_key =
       first.find_first_of("[_") != std::string_view::npos ||
       first.substr(0, first.find_last_not_of('.') + 1).find('.') != std::string_view::npos;
-  if (!words.empty() && words[0] >= 'a' && words[0] <= 'z' && !is_key && first != "llmprof") {
+  if (!words.empty() && words[0] >= 'a' && words[0] <= 'z' && !is_key && first != "gpuwhy") {
     words[0] = static_cast<char>(words[0] - 'a' + 'A');
   }
   return words;
@@ -90,4 +90,4 @@ ReportTable table_of(const Json& document, const std::string& array,
   return table;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

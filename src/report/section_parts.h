@@ -10,7 +10,7 @@
 
 #include "report/document.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Words that begin a sentence: the first letter becomes a capital, except of a command.
 std::string with_capital(std::string words);
@@ -37,4 +37,4 @@ ReportValue value_at(const Json& metrics, const std::string& key, Unit unit);
 ReportTable table_of(const Json& document, const std::string& array,
                      const std::vector<ReportColumn>& columns, std::size_t most = SIZE_MAX);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "report/section_makers.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct SectionRow {
@@ -105,7 +105,7 @@ Document with_gpu_parts_in_one(const Metrics& metrics, Document document) {
     }
   }
   gpu.missing = fmt::format(
-      "n/a (no GPU activity was recorded, so these sections are empty: {}); llmprof doctor says "
+      "n/a (no GPU activity was recorded, so these sections are empty: {}); gpuwhy doctor says "
       "what a recording needs",
       fmt::join(titles, ", "));
   *first = std::move(gpu);
@@ -135,7 +135,7 @@ Document report_document(const Metrics& metrics, const SectionOptions& options) 
 
 Document page_document(const Metrics& metrics, const SectionOptions& options) {
   return without_empty_parts(
-      document_of("llmprof report",
+      document_of("gpuwhy report",
                   {"summary", "aggregates", "findings", "requests", "stages", "ledger",
                    "host_phases", "efficiency", "model", "kernels", "counters", "operators",
                    "gemm_rates", "overhead", "environment", "quality", "files"},
@@ -180,4 +180,4 @@ Document section_document(const Metrics& metrics, const std::vector<std::string>
   return document_of("", ids, metrics, options);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

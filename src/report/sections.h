@@ -10,7 +10,7 @@
 #include "report/document.h"
 #include "report/worth.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Metrics;
 
@@ -51,4 +51,4 @@ Document section_document(const Metrics& metrics, const std::vector<std::string>
                           const SectionOptions& options);
 std::vector<std::string> section_ids();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

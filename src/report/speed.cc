@@ -15,7 +15,7 @@
 #include "report/member_table.h"
 #include "report/section_parts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 bool is_work(const StageSummary& stage) {
@@ -145,15 +145,15 @@ std::string no_step_words(const Metrics& metrics) {
                                          [](const PossibleMark& one) { return one.instances > 1; });
   const std::string file = typed_file(metrics);
   if (mark != metrics.possible_marks.end()) {
-    return fmt::format("{}llmprof analyze {} {}", why, file, printable(mark->option));
+    return fmt::format("{}gpuwhy analyze {} {}", why, file, printable(mark->option));
   }
   return metrics.ranges.empty()
              ? why +
                    "put an NVTX range around each step of the program and record again "
                    "(docs/marking.md)."
              : fmt::format(
-                   "{0}choose the range that is one step (llmprof ranges {1} lists them) and name it: "
-                   "llmprof analyze {1} --step NAME",
+                   "{0}choose the range that is one step (gpuwhy ranges {1} lists them) and name it: "
+                   "gpuwhy analyze {1} --step NAME",
                    why, file);
 }
 
@@ -306,4 +306,4 @@ std::string no_rate_reason(const Metrics& metrics) {
   return lacks_tokens || reason.empty() ? "the marks carry no token counts" : reason;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 
 #include "report/metrics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The time of a step, and its key in metrics.json.
 struct StepTime {
@@ -53,4 +53,4 @@ std::optional<double> tokens_per_s(const Metrics& metrics);
 // Why tokens per second in decode are not known.
 std::string no_rate_reason(const Metrics& metrics);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

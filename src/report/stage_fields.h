@@ -6,7 +6,7 @@
 #include "report/metric_field.h"
 #include "report/metrics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline constexpr const char* kFindingIds[] = {"no_gpu_activity",
                                               "graph_opaque",
@@ -79,7 +79,7 @@ template <typename F>
 void describe(const CaptureMetrics*, F&& f) {
   using T = CaptureMetrics;
   f("command", &T::command,
-    maybe("the command line that llmprof run ran, without secrets; null for a recording"));
+    maybe("the command line that gpuwhy run ran, without secrets; null for a recording"));
   f("file", &T::file, plain("the recording's name, without its folders; of several, the first"));
   f("recorded", &T::recorded,
     plain("when the first recorded call or GPU work was, in UTC, where the recording says"));
@@ -470,4 +470,4 @@ void describe(const IdleCauseMetrics*, F&& f) {
   f("longest_ns", &T::longest_ns, in_gaps("the longest"));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

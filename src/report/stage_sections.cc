@@ -13,11 +13,11 @@
 #include "report/member_table.h"
 #include "report/section_makers.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr const char* kHowToMark =
-    "mark the stages of the program (docs/marking.md) and record with llmprof run";
+    "mark the stages of the program (docs/marking.md) and record with gpuwhy run";
 
 // Vision is a note inside prefill, never a separate row.
 template <typename Row>
@@ -316,7 +316,7 @@ Section overhead_section(const Metrics& metrics, const SectionOptions& /*options
     section.missing =
         metrics.contract
             ? "n/a (no stage was timed in both passes, baseline and nsys)"
-            : "n/a (needs a pass without a profiler and one with nsys); llmprof run makes both";
+            : "n/a (needs a pass without a profiler and one with nsys); gpuwhy run makes both";
   }
   return section;
 }
@@ -398,7 +398,7 @@ Section ledger_section(const Metrics& metrics, const SectionOptions& /*options*/
   }
   if (section.tables[0].rows.empty()) {
     section.missing =
-        "n/a (no GPU activity with times was recorded); llmprof doctor says what a recording needs";
+        "n/a (no GPU activity with times was recorded); gpuwhy doctor says what a recording needs";
   }
   return section;
 }
@@ -407,7 +407,7 @@ Section efficiency_section(const Metrics& metrics, const SectionOptions& /*optio
   Section section;
   if (!metrics.efficiency) {
     section.missing =
-        "n/a (no model was named); llmprof analyze BUNDLE --model NAME, names are those of llmprof "
+        "n/a (no model was named); gpuwhy analyze BUNDLE --model NAME, names are those of gpuwhy "
         "list models, or a path to a config.json or GGUF";
     return section;
   }
@@ -454,4 +454,4 @@ Section takeaways_section(const Metrics& metrics, const SectionOptions& /*option
   return section;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -22,7 +22,7 @@
 #include "report/workload_words.h"
 #include "report/worth.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // "2x NVIDIA H100 80GB HBM3".
@@ -181,7 +181,7 @@ std::string overhead_words(const Metrics& metrics) {
   }
   return slower < kLeastShown
              ? "The profiler was running when these times were taken, and it slows a program down: "
-               "how much is not known here (llmprof run measures it). Shares are more certain than "
+               "how much is not known here (gpuwhy run measures it). Shares are more certain than "
                "times."
              : fmt::format(
                    "These times include the profiler, which made the program up to {} slower.",
@@ -310,7 +310,7 @@ Section how_fast_possible(const Metrics& metrics, const std::optional<GpuPrice>&
       })) {
     section.paragraphs.emplace_back(
         "This counts only what the recording shows by itself. How far the model is from the limit of "
-        "this GPU is not known; llmprof analyze --model NAME says it.");
+        "this GPU is not known; gpuwhy analyze --model NAME says it.");
   }
   if (metrics.efficiency) {
     for (const StageEfficiency& stage : metrics.efficiency->stages) {
@@ -328,8 +328,8 @@ Section how_fast_possible(const Metrics& metrics, const std::optional<GpuPrice>&
         !metrics.efficiency
             ? fmt::format("Not known. Naming the model{} gives the limit of this GPU.",
                           is_gpu_named
-                              ? " (llmprof analyze --model NAME)"
-                              : " and the GPU (llmprof analyze --model NAME --gpu-name NAME)")
+                              ? " (gpuwhy analyze --model NAME)"
+                              : " and the GPU (gpuwhy analyze --model NAME --gpu-name NAME)")
         : model_mismatch_of(metrics) != nullptr
             ? "Not known: the model that was named is not the recorded one."
         : !is_gpu_named
@@ -439,4 +439,4 @@ Document stakeholder_document(const Metrics& metrics, const SectionOptions& opti
            what_to_do(metrics, options.gpu_hour_price)}};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "report/metric_field.h"
 #include "report/metrics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 template <typename F>
 void describe(const PassSummary*, F&& f) {
@@ -187,4 +187,4 @@ void describe(const StructureSummary*, F&& f) {
     plain("passes as steps, recovered from the order of kernels; null: there are no passes"));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 #include "report/member_table.h"
 #include "report/section_makers.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr double kSmallPart = 0.002;  // of a pass: left out unless all rows are shown
@@ -164,4 +164,4 @@ Section model_section(const Metrics& metrics, const SectionOptions& options) {
   return section;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 #include "report/section_makers.h"
 #include "report/speed.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The first findings, in the order of metrics.json.
@@ -263,7 +263,7 @@ Section recommendations_section(const Metrics& metrics, const SectionOptions& op
   if (section.paragraphs.empty()) {
     section.missing = fmt::format(
         "n/a (no rule found anything worth fixing; {} could not be checked); hardware counters and a "
-        "model show more: llmprof run on a GPU, llmprof analyze --model NAME",
+        "model show more: gpuwhy run on a GPU, gpuwhy analyze --model NAME",
         metrics.silent_rules.size());
   }
   return section;
@@ -282,7 +282,7 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
     }
     section.facts.push_back({label, value, reason});
   };
-  constexpr const char* kNotNoted = "llmprof run records it";
+  constexpr const char* kNotNoted = "gpuwhy run records it";
   add("command", kNotNoted, Unit::kText, &M::capture, &C::command);
   add("operating system", kNotNoted, Unit::kText, &M::environment, &E::distribution);
   add("CPU", kNotNoted, Unit::kText, &M::environment, &E::cpu);
@@ -391,9 +391,9 @@ Section files_section(const Metrics& /*metrics*/, const SectionOptions& options)
   section.links = options.files;
   if (section.links.empty()) {
     section.missing =
-        "n/a (only the report was written); llmprof analyze --out DIR writes the other files";
+        "n/a (only the report was written); gpuwhy analyze --out DIR writes the other files";
   }
   return section;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

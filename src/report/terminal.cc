@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "report/document.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kGap = 2;
@@ -342,4 +342,4 @@ std::string terminal_text(const Document& document, TerminalForm form) {
   return text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 #include "report/metrics.h"
 #include "report/section_parts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Something that kept a GPU from computing.
@@ -276,4 +276,4 @@ std::string verdict(const Analysis& analysis) {
   return sentence_on(analysis, busiest->device) + top_opportunity(analysis.findings.found);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 #include "report/section_parts.h"
 #include "report/speed.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
@@ -117,4 +117,4 @@ WorkloadWords workload_words(const Metrics& metrics) {
           num_sequences > 0 ? count_of(num_sequences, "sequence") + " in a decode step" : ""};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Metrics;
 
@@ -26,4 +26,4 @@ struct WorkloadWords {
 
 WorkloadWords workload_words(const Metrics& metrics);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "report/metrics.h"
 #include "report/speed.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 bool is_share_of_all(const Metrics& metrics, const Finding& finding) {
@@ -94,4 +94,4 @@ bool is_too_short_for_a_day(const Metrics& metrics, const Finding& finding) {
   return is_share_of_all(metrics, finding) && finding.window_ns < kLeastBasisNs;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

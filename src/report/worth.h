@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Finding;
 struct Metrics;
@@ -52,4 +52,4 @@ std::string day_worth_words(const Metrics& metrics, const Finding& finding, cons
 // Whether there is no worth because too little was recorded.
 bool is_too_short_for_a_day(const Metrics& metrics, const Finding& finding);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 #include "net/http.h"
 #include "serve/last_statement.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ std::vector<fs::path> record_window(const AttachOptions& options,
   return files;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 
 #include "serve/window.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A window of recording on a server that runs already, opened and closed over HTTP.
 struct AttachOptions {
@@ -36,4 +36,4 @@ std::vector<std::filesystem::path> record_window(const AttachOptions& options,
 // The version that the server tells at /version, as vLLM does; empty if it tells none.
 std::string server_version(const std::string& url);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -26,7 +26,7 @@
 #include "net/http.h"
 #include "serve/last_statement.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -347,4 +347,4 @@ std::optional<DriveResult> read_drive_result(const std::filesystem::path& events
   return result;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 #include "capture/supervise.h"
 #include "serve/window.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What is done to a server, in this order. Empty: that part is left out.
 struct DriveScript {
@@ -44,7 +44,7 @@ struct DriveScript {
 inline constexpr const char* kRankNotStarted = "nsys did not start the program of a rank";
 
 // Before the name of a variable: its value for the client, where the server's differs.
-inline constexpr const char* kClientVariable = "LLMPROF_CLIENT_";
+inline constexpr const char* kClientVariable = "GPUWHY_CLIENT_";
 
 // The environment of a client: without the variables `unset`, which only the server gets, or with
 // the values that kClientVariable gives them.
@@ -70,4 +70,4 @@ DriveResult drive(const DriveScript& script,
 // The result that drive() left in `events`; nullopt: it was killed before it could.
 std::optional<DriveResult> read_drive_result(const std::filesystem::path& events);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::string last_statement(const ProcessResult& ended) {
   constexpr std::size_t kMostShown = 300;
@@ -19,4 +19,4 @@ std::string last_statement(const ProcessResult& ended) {
   return printable(last_line(found).substr(0, kMostShown));  // a progress bar overwrites its line
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

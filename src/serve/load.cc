@@ -21,7 +21,7 @@
 #include "net/http_streams.h"
 #include "serve/stream_reader.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -249,4 +249,4 @@ LoadResult run_load(const LoadOptions& options,
   return Load(options, write).run(is_stopped);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Requests to send to a server that speaks OpenAI's completions, or llama.cpp's own API.
 struct LoadOptions {
@@ -43,4 +43,4 @@ LoadResult run_load(const LoadOptions& options,
                     const std::function<void(const std::string& line)>& write,
                     const std::function<bool()>& is_stopped);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace dom = simdjson::dom;
@@ -120,4 +120,4 @@ std::string StreamReader::first_model(std::string_view answer) {
   return is_found ? std::string(name) : "";
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Splits a stream of server-sent events into the texts after "data:".
 class EventLines {
@@ -46,4 +46,4 @@ class StreamReader {
   Parser* parser_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -18,7 +18,7 @@
 #include "base/units.h"
 #include "net/http.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -204,4 +204,4 @@ std::vector<Breach> check_window(const std::string& pass, const WindowWish& wish
   return breaches;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 
 #include "capture/contract.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Which part. Without limits: as long as the load lasts.
 struct WindowWish {
@@ -78,4 +78,4 @@ std::vector<Breach> check_window(const std::string& pass, const WindowWish& wish
                                  const std::map<std::string, std::int64_t>& instances,
                                  std::int64_t open_ns);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

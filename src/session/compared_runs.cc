@@ -18,13 +18,13 @@
 #include "capture/stale_runs.h"
 #include "report/run_summary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostMetricsBytes = 512 * kMiB;
-constexpr const char* kBaselineSchema = "llmprof.baseline";
+constexpr const char* kBaselineSchema = "gpuwhy.baseline";
 
 // The runs of a baseline file; none when it is another file.
 std::vector<ComparedRun> baseline_runs(const std::string& path) {
@@ -36,9 +36,9 @@ std::vector<ComparedRun> baseline_runs(const std::string& path) {
   const Json version = file.is_object() ? file.value("schema_version", Json()) : Json();
   if (json_integer(version).value_or(INT64_MAX) > kVersion) {
     throw Error(ErrorKind::kInput,
-                fmt::format("{} was written by a newer llmprof (schema_version {})", path,
+                fmt::format("{} was written by a newer gpuwhy (schema_version {})", path,
                             to_json_line(version)),
-                "use that llmprof, or make it again: llmprof baseline set NAME BUNDLE...");
+                "use that gpuwhy, or make it again: gpuwhy baseline set NAME BUNDLE...");
   }
   std::vector<ComparedRun> runs;
   const Json rows = file.is_object() ? file.value("runs", Json::array()) : Json::array();
@@ -97,7 +97,7 @@ void open_repeats(const fs::path& folder, std::vector<std::string>& opened) {
   if (has_bundles(folder / "a") && has_bundles(folder / "b")) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{} has the runs of two sides, a and b", printable(folder.string())),
-                fmt::format("name one: {0}/a or {0}/b; both: llmprof compare {0}/a {0}/b",
+                fmt::format("name one: {0}/a or {0}/b; both: gpuwhy compare {0}/a {0}/b",
                             printable(folder.string())));
   }
   if (!has_bundles(folder / "a")) {
@@ -106,7 +106,7 @@ void open_repeats(const fs::path& folder, std::vector<std::string>& opened) {
                 fmt::format("{} has no run: {}", printable(folder.string()),
                             warm_ups.empty() ? "none was made" : "its warm-up failed"),
                 warm_ups.empty() ? "make them again"
-                                 : fmt::format("llmprof report {} says why",
+                                 : fmt::format("gpuwhy report {} says why",
                                                printable(warm_ups.front().string())));
   }
   add_bundles(folders_in(folder / "a"), opened);
@@ -131,7 +131,7 @@ void open_repeats(const fs::path& folder, std::vector<std::string>& opened) {
   throw Error(ErrorKind::kUsage,
               fmt::format("{} is a folder without bundles{}", printable(path),
                           endings.empty() ? "" : "; its recordings are named one by one"),
-              endings.empty() ? "give bundles of llmprof run, a folder of them, or recordings"
+              endings.empty() ? "give bundles of gpuwhy run, a folder of them, or recordings"
                               : fmt::format("give {}/*{} in place of {}", printable(path), *most,
                                             printable(path)));
 }
@@ -287,4 +287,4 @@ std::string baseline_runs_json(const std::string& name, const std::vector<RunSum
   return to_json_text(document);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

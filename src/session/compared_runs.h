@@ -11,7 +11,7 @@
 #include "compare/compare.h"
 #include "session/recording.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A run as comparisons read it.
 struct ComparedRun {
@@ -20,8 +20,8 @@ struct ComparedRun {
   SharedJson inputs;  // null where there is no bundle
 };
 
-// A bundle, a metrics.json, a recording, or what holds several: a file of `llmprof baseline`, a
-// folder of bundles, a folder of `llmprof run --repeat` with one side. Throws kUsage for one with
+// A bundle, a metrics.json, a recording, or what holds several: a file of `gpuwhy baseline`, a
+// folder of bundles, a folder of `gpuwhy run --repeat` with one side. Throws kUsage for one with
 // two.
 std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths, const System& system,
                                        const RecordingOptions& recording = {});
@@ -36,7 +36,7 @@ RunSummary summary_of_metrics(const std::string& label, const Metrics& metrics);
 // Whether a file is what baseline_json() makes.
 bool is_baseline(const std::filesystem::path& file);
 
-// The file of `llmprof baseline`.
+// The file of `gpuwhy baseline`.
 std::string baseline_json(const std::vector<ComparedRun>& runs);
 
 // A baseline in a folder of them.
@@ -50,4 +50,4 @@ std::string baselines_json(const std::vector<NamedBaseline>& baselines);
 // The facts of each run of a baseline, and the metrics that decide.
 std::string baseline_runs_json(const std::string& name, const std::vector<RunSummary>& runs);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

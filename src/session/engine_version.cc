@@ -25,7 +25,7 @@
 #include "capture/tools.h"
 #include "session/run_options.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -216,4 +216,4 @@ EngineName engine_of(const std::vector<std::string>& argv) {
   return {engine->name, package.empty() ? "" : installed_version(argv[0], package)};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

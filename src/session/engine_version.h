@@ -7,7 +7,7 @@
 
 #include "capture/doctor.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The inference or training engine of a program.
 struct EngineName {
@@ -41,4 +41,4 @@ std::vector<std::string> accepted_arguments(const std::vector<std::string>& argu
 // The engines that programs on PATH would start.
 Check check_engines(const System& system);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

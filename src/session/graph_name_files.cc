@@ -21,7 +21,7 @@
 #include "ingest/ingest.h"
 #include "session/memory_fit.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -192,4 +192,4 @@ void name_graph_kernels(const fs::path& recording, const GraphNameFiles& names,
                   files, trace, [&](const std::string& file) { files.align(file); });
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

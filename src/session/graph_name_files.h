@@ -9,7 +9,7 @@
 
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Files that name the kernels of CUDA graphs.
 struct GraphNameFiles {
@@ -25,4 +25,4 @@ struct GraphNameFiles {
 void name_graph_kernels(const std::filesystem::path& recording, const GraphNameFiles& files,
                         std::optional<std::uint64_t> memory_bytes, Trace& trace);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -22,7 +22,7 @@
 #include "fleet/history/summary_folder.h"
 #include "session/version.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -84,9 +84,9 @@ class HistoryRows {
     }
     FileWriter writer(file);
     write_parquet(table,
-                  {{"llmprof.schema", std::string("llmprof.history.") + name_},
-                   {"llmprof.schema_version", fmt::to_string(kHistoryTablesVersion)}},
-                  "llmprof version " + program_version(), writer);
+                  {{"gpuwhy.schema", std::string("gpuwhy.history.") + name_},
+                   {"gpuwhy.schema_version", fmt::to_string(kHistoryTablesVersion)}},
+                  "gpuwhy version " + program_version(), writer);
     writer.commit();
   }
 
@@ -155,7 +155,7 @@ class HistoryPart {
     ranks_.add(row({identity.num_ranks, texts_.of(identity.node), texts_.of(identity.gpu),
                     texts_.of(identity.model), texts_.of(identity.engine),
                     texts_.of(identity.engine_version), texts_.of(identity.driver_version),
-                    texts_.of(identity.llmprof_version), identity.started_unix_s,
+                    texts_.of(identity.gpuwhy_version), identity.started_unix_s,
                     texts_.of(identity.recorded_by), identity.exit_code,
                     texts_.of(identity.failure), texts_.of(identity.labels)}));
     for (const StageCell& cell : summary.stages) {
@@ -210,7 +210,7 @@ class HistoryPart {
   HistoryRows ranks_{
       "ranks", with_place({maybe_number("num_ranks"), maybe_text("node"), maybe_text("gpu"),
                            maybe_text("model"), maybe_text("engine"), maybe_text("engine_version"),
-                           maybe_text("driver_version"), maybe_text("llmprof_version"),
+                           maybe_text("driver_version"), maybe_text("gpuwhy_version"),
                            maybe_number("started_unix_s"), maybe_text("recorded_by"),
                            number("exit_code"), maybe_text("failure"), maybe_text("labels")})};
   HistoryRows stages_{"stages", stage_columns()};
@@ -285,4 +285,4 @@ WrittenHistory write_history_tables(const fs::path& summaries, const fs::path& o
   return written;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

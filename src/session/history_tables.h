@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The version of the tables of a history. A new column leaves it; a changed or removed one raises
 // it.
@@ -28,4 +28,4 @@ WrittenHistory write_history_tables(const std::filesystem::path& summaries,
                                     const std::filesystem::path& out,
                                     std::size_t rows_per_file = 500'000);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -3,7 +3,7 @@
 // Several recordings of one job, one file per rank or host, read as one.
 //
 // A few files are read in full. Jobs of hundreds of ranks are joined from summaries instead
-// (llmprof merge), whose size does not depend on the recording's.
+// (gpuwhy merge), whose size does not depend on the recording's.
 #include "session/job_files.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 #include "base/run_tasks.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kMostFiles = 64;
@@ -110,11 +110,10 @@ Diagnostics leave_out_idle_files(std::vector<TracePart>& parts) {
 
 void check_job_files(const std::vector<std::string>& paths) {
   if (paths.size() > kMostFiles) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("{} files are given, and at most {} are read together", paths.size(),
-                    kMostFiles),
-        "analyze each rank with --out DIR; llmprof merge joins the summaries of any number");
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} files are given, and at most {} are read together", paths.size(),
+                            kMostFiles),
+                "analyze each rank with --out DIR; gpuwhy merge joins the summaries of any number");
   }
   std::set<std::filesystem::path> seen;
   for (const std::string& path : paths) {
@@ -167,4 +166,4 @@ Trace load_job(const JobFiles& job) {
   return whole;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include "session/graph_name_files.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Throws kUsage for more files than are read together, and for a file that is given twice.
 void check_job_files(const std::vector<std::string>& paths);
@@ -36,4 +36,4 @@ struct JobFiles {
 // without times, different formats, recorded at different times.
 Trace load_job(const JobFiles& job);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

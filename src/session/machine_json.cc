@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 Json known(const std::string& text) {
@@ -109,4 +109,4 @@ Json tools_json(const std::optional<NsysTool>& nsys, const std::optional<NcuTool
   return tools;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

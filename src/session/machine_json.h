@@ -9,7 +9,7 @@
 #include "capture/machine.h"
 #include "capture/tools.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Facts of the machine; null if not known.
 Json machine_json(const MachineFacts& machine);
@@ -17,4 +17,4 @@ Json machine_json(const MachineFacts& machine);
 // {"nsys": {...} or null, "ncu": {...} or null}
 Json tools_json(const std::optional<NsysTool>& nsys, const std::optional<NcuTool>& ncu);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

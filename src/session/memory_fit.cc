@@ -13,7 +13,7 @@
 #include "capture/machine.h"
 #include "ingest/ingest.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Memory to look for: the next power of two above the peak, with a quarter to spare.
@@ -87,4 +87,4 @@ std::string largest_recording(const System& system) {
       events / 1'000'000, format_bytes(events * kExportedBytes), format_bytes(*memory));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

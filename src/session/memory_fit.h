@@ -10,7 +10,7 @@
 #include "capture/system.h"
 #include "trace/diagnostics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 class InputFile;
 
@@ -35,4 +35,4 @@ MemoryFit fit_into_memory(const std::vector<InputFile>& files, std::uint64_t lim
 // One line for doctor: the largest recording that can be analyzed here.
 std::string largest_recording(const System& system);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Model targets: `llmprof run model.target=NAME` without any further options.
+// Model targets: `gpuwhy run model.target=NAME` without any further options.
 //
 // A target is data: argument lists with three placeholders, never a shell command, so a path with a
 // blank or a quotation mark is an ordinary word. A user's own command is not expanded: its braces
@@ -19,7 +19,7 @@
 #include "config/reader.h"
 #include "model/checkpoint.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 // At about 1 GB/s: half a minute is the longest acceptable delay before the first pass.
 constexpr std::uintmax_t kMostHashedBytes = 32 * kGiB;
 
-// The program's path. Examples are built next to llmprof, and few users have that folder in their
+// The program's path. Examples are built next to gpuwhy, and few users have that folder in their
 // PATH.
 void find_program(const System& system, const std::string& target,
                   std::vector<std::string>& words) {
@@ -41,12 +41,11 @@ void find_program(const System& system, const std::string& target,
   std::error_code failure;
   const fs::path beside = fs::read_symlink("/proc/self/exe", failure).parent_path() / words[0];
   if (failure || !fs::is_regular_file(beside, failure)) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("model.target={} runs '{}', which is neither on PATH nor beside llmprof",
-                    printable(target), printable(words[0])),
-        "docs/quickstart-llm.md says how to build llama_runner; another program: "
-        "llmprof run model.target=NAME -- PROGRAM [ARGUMENT...]");
+    throw Error(ErrorKind::kUsage,
+                fmt::format("model.target={} runs '{}', which is neither on PATH nor beside gpuwhy",
+                            printable(target), printable(words[0])),
+                "docs/quickstart-llm.md says how to build llama_runner; another program: "
+                "gpuwhy run model.target=NAME -- PROGRAM [ARGUMENT...]");
   }
   words[0] = beside.string();
 }
@@ -168,4 +167,4 @@ Json target_json(const Config& config, const std::optional<NamedModel>& model) {
   return facts;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "capture/system.h"
 #include "session/named_model.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Config;
 
@@ -31,7 +31,7 @@ struct TargetWorkload {
   bool needs_preparation() const;
 };
 
-// Programs are found on PATH or beside llmprof; `has_command`: the user gave one, the target's is
+// Programs are found on PATH or beside gpuwhy; `has_command`: the user gave one, the target's is
 // not needed. Throws kUsage when one is needed and nowhere, or when the model's file is missing and
 // nothing makes it.
 TargetWorkload target_workload_of(const Config& config, const System& system, bool has_command);
@@ -48,4 +48,4 @@ std::optional<NamedModel> target_model(const Config& config);
 // Its name, size, file and the file's SHA-256, for a bundle; null where no model is named.
 Json target_json(const Config& config, const std::optional<NamedModel>& model);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

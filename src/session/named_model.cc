@@ -20,7 +20,7 @@
 #include "config/presets.h"
 #include "model/checkpoint.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A preset's `config` is the mapping itself, or a path to it.
@@ -37,7 +37,7 @@ NamedModel from_preset(const Json& preset, const std::string& origin) {
       throw Error(ErrorKind::kInput,
                   fmt::format("{} is described by {}, which is not there", printable(origin),
                               printable(file)),
-                  fmt::format("llmprof run model.target={} makes it, if its target says how",
+                  fmt::format("gpuwhy run model.target={} makes it, if its target says how",
                               printable(origin)));
     }
     return {name, load_llm(file)};
@@ -83,8 +83,8 @@ NamedModel named_model(const std::string& given) {
   if (std::find(names.begin(), names.end(), preset) == names.end()) {
     const auto guess = nearest(given, names);
     throw Error(ErrorKind::kUsage, fmt::format("there is no model '{}'", printable(given)),
-                guess ? fmt::format("did you mean '{}'? llmprof list models has all", *guess)
-                      : "give a name of llmprof list models, or a path to a config.json, a "
+                guess ? fmt::format("did you mean '{}'? gpuwhy list models has all", *guess)
+                      : "give a name of gpuwhy list models, or a path to a config.json, a "
                         "checkpoint's directory, a .gguf or a .safetensors");
   }
   return from_preset(embedded_yaml("model/llm/" + preset + ".yaml"), preset);
@@ -163,4 +163,4 @@ EfficiencySetup model_setup(const ModelChoice& choice) {
   return setup;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

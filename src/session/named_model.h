@@ -8,7 +8,7 @@
 #include "model/gpu.h"
 #include "model/llm.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A model as a user names it.
 struct NamedModel {
@@ -45,4 +45,4 @@ struct ModelChoice {
 };
 EfficiencySetup model_setup(const ModelChoice& choice);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 #include "session/nvtx_marks.h"
 #include "session/operator_table.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 Json group_json(const LaunchGroup& group) {
@@ -41,7 +41,7 @@ void require_plannable(const Profile& profile, const std::string& recording) {
     throw Error(
         ErrorKind::kContract,
         fmt::format("{}: {} holds no kernel to plan for", code_of(Reason::kNoKernels), recording),
-        "llmprof analyze says what it holds");
+        "gpuwhy analyze says what it holds");
   }
   if (workload_of(analysis).is_amd) {
     throw Error(ErrorKind::kUsage,
@@ -53,7 +53,7 @@ void require_plannable(const Profile& profile, const std::string& recording) {
                 fmt::format("graph_opaque: {} of GPU time lies in CUDA graphs recorded as a whole",
                             format_fraction(static_cast<double>(analysis.opaque_graph_ns) /
                                             static_cast<double>(analysis.kernel_ns))),
-                "record their nodes: nsys profile --cuda-graph-trace=node, as llmprof run does");
+                "record their nodes: nsys profile --cuda-graph-trace=node, as gpuwhy run does");
   }
 }
 
@@ -139,4 +139,4 @@ std::string plan_json(const NcuPlan& plan, const std::vector<std::vector<std::st
   return to_json_text(document);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

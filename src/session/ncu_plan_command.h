@@ -8,7 +8,7 @@
 #include "capture/tools.h"
 #include "session/run_options.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Throws kContract if a recording has no kernels that ncu could be pointed to.
 void require_plannable(const Profile& profile, const std::string& recording);
@@ -27,4 +27,4 @@ double program_seconds(const std::string& recording);
 // The plan as a document of its own, for scripts; `argv` are its commands, where they are known.
 std::string plan_json(const NcuPlan& plan, const std::vector<std::vector<std::string>>& argv = {});
 
-}  // namespace llmprof
+}  // namespace gpuwhy

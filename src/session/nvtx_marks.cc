@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::vector<SeenMark> seen_marks(const Trace& trace) {
   std::map<std::pair<StringId, StringId>, SeenMark> marks;
@@ -53,4 +53,4 @@ std::optional<std::vector<SeenMark>> marks_of_stages(const std::vector<std::stri
   return marks;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

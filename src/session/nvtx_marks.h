@@ -11,7 +11,7 @@
 #include "capture/gate.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Every range of a recording by domain and name, the most frequent first. A recording does not say
 // whether strings were registered: false.
@@ -22,4 +22,4 @@ std::vector<SeenMark> seen_marks(const Trace& trace);
 std::optional<std::vector<SeenMark>> marks_of_stages(const std::vector<std::string>& stages,
                                                      const std::vector<SeenMark>& seen);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

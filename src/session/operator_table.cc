@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/parse_number.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr const char* kNoLayer = "outside layers";
@@ -121,4 +121,4 @@ void read_operators(const std::filesystem::path& bundle, Evidence& evidence) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

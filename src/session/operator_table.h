@@ -6,7 +6,7 @@
 #include "analysis/profile.h"
 #include "ingest/operators_csv.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A program's own table in the form of an analysis: operators over all layers, and layers over all
 // operators. Operators without a layer are one more, last.
@@ -21,4 +21,4 @@ inline constexpr const char* kOperatorsFile = "baseline/operators.csv";
 // A file of the baseline pass in a bundle. Bundles of earlier versions have it in stage1/.
 std::filesystem::path baseline_file(const std::filesystem::path& bundle, const std::string& name);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 
 #include "capture/supervise.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Progress of a run. The command line draws it; a library caller may ignore it.
 class Progress {
@@ -18,4 +18,4 @@ class Progress {
   virtual void note(const std::string& sentence) = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

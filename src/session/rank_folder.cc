@@ -10,7 +10,7 @@
 
 #include "base/parse_number.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::string_view kPrefix = "rank-";
@@ -40,4 +40,4 @@ std::optional<RankPlace> rank_of_folder(std::string_view name) {
   return rank && attempt ? std::optional(RankPlace{*rank, *attempt}) : std::nullopt;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

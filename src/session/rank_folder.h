@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The folder of a rank's bundle in the run's directory: "rank-000007", or for the next attempt of a
 // requeued job "rank-000007-attempt-1".
@@ -17,4 +17,4 @@ struct RankPlace {
 std::string rank_folder(const RankPlace& place);
 std::optional<RankPlace> rank_of_folder(std::string_view name);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -23,7 +23,7 @@
 #include "session/recording.h"
 #include "session/version.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::int64_t rank_number(std::string_view text, std::int64_t least) {
@@ -94,7 +94,7 @@ Labels environment_labels(const System& system) {
                                                            {"GITHUB_SHA", "git_sha"}};
   for (const auto& [variable, key] : variables) {
     const auto value = system.variable(variable);
-    // Only plain words: these variables were not set for llmprof.
+    // Only plain words: these variables were not set for gpuwhy.
     if (value && value->find(',') == std::string::npos) {
       try {
         add_labels(fmt::format("{}={}", key, *value), labels);
@@ -134,7 +134,7 @@ RankIdentity identity_of(const RankIdentity& described, const std::optional<Laun
     }
   }
   identity.driver_version = machine.driver_version;
-  identity.llmprof_version = program_version();
+  identity.gpuwhy_version = program_version();
   identity.exit_code = ending.exit_code < 0 ? 255 : ending.exit_code;
   identity.failure = ending.failure;
   identity.started_unix_s = ending.started_unix_s;
@@ -150,10 +150,10 @@ std::vector<std::pair<std::string, std::string>> summary_files(const Profile& pr
   for (const RankSummary& summary : summaries) {
     files.emplace_back(summaries.size() == 1
                            ? kSummaryFile
-                           : fmt::format("summary-{:06}.llmprof", summary.identity.rank),
+                           : fmt::format("summary-{:06}.gpuwhy", summary.identity.rank),
                        summary_bytes(summary));
   }
   return files;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 #include "fleet/summary/rank_summary.h"
 #include "session/run_options.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Config;
 
@@ -34,11 +34,11 @@ void choose_rank_passes(const LaunchedRank& rank, RunOptions& options,
 Artifacts create_rank_bundle(const std::filesystem::path& directory, const LaunchedRank& rank);
 
 // What is known of a run before it begins: engine and version by its command line, labels by
-// LLMPROF_LABELS, the scheduler and CI. Throws kUsage for malformed labels.
+// GPUWHY_LABELS, the scheduler and CI. Throws kUsage for malformed labels.
 RankIdentity described_run(const std::vector<std::string>& argv, const System& system);
 
 // Labels that the environment tells: cluster and job of Slurm, the commit of a CI system, and those
-// of LLMPROF_LABELS, which win. Throws kUsage.
+// of GPUWHY_LABELS, which win. Throws kUsage.
 Labels environment_labels(const System& system);
 
 // How a run ended.
@@ -53,8 +53,8 @@ RankIdentity identity_of(const RankIdentity& described, const std::optional<Laun
                          const Artifacts& artifacts, const MachineFacts& machine,
                          const Config& config, const RunEnding& ending);
 
-// Summaries by file name: summary.llmprof, or one per GPU (summary-000003.llmprof).
+// Summaries by file name: summary.gpuwhy, or one per GPU (summary-000003.gpuwhy).
 std::vector<std::pair<std::string, std::string>> summary_files(const Profile& profile,
                                                                const RankIdentity& identity);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

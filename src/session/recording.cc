@@ -29,7 +29,7 @@
 #include "session/operator_table.h"
 #include "session/server_setup.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The recording in a bundle; empty if it holds none.
@@ -60,7 +60,7 @@ std::filesystem::path recording_in(const std::filesystem::path& path) {
   if (std::filesystem::is_regular_file(path / "manifest.json", ignored)) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("the bundle {} holds no recording of nsys", path.string()),
-                "its manifest.json says why; llmprof run --passes nsys makes one");
+                "its manifest.json says why; gpuwhy run --passes nsys makes one");
   }
   return path;
 }
@@ -94,7 +94,7 @@ InputFile readable_recording(const std::string& path, const System& system, Pass
   return file;
 }
 
-// ~/.config/llmprof/rules.yaml; empty if there is none.
+// ~/.config/gpuwhy/rules.yaml; empty if there is none.
 std::string rules_at_home(const System& system) {
   std::filesystem::path folder;
   if (const auto config = system.variable("XDG_CONFIG_HOME")) {
@@ -102,7 +102,7 @@ std::string rules_at_home(const System& system) {
   } else if (const auto home = system.variable("HOME")) {
     folder = std::filesystem::path(*home) / ".config";
   }
-  const std::filesystem::path file = folder / "llmprof" / "rules.yaml";
+  const std::filesystem::path file = folder / "gpuwhy" / "rules.yaml";
   std::error_code ignored;
   const bool is_there = folder.is_absolute() && std::filesystem::is_regular_file(file, ignored);
   return is_there ? file.string() : "";
@@ -142,7 +142,7 @@ void check_marks(const Rules& rules, const std::string& path, const Trace& trace
   if (const std::set<std::string> unused = unused_marks(rules, trace); !unused.empty()) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{}: no range of {} has this name", *unused.begin(), path),
-                fmt::format("llmprof ranges {} lists the names", path));
+                fmt::format("gpuwhy ranges {} lists the names", path));
   }
 }
 
@@ -422,7 +422,7 @@ LoadedMetrics load_metrics(const std::vector<std::string>& paths, const Recordin
   const std::string& path = paths.front();
   const std::filesystem::path inside = std::filesystem::path(path) / "metrics.json";
   const bool is_bundle = std::filesystem::is_regular_file(inside, ignored);
-  if (paths.size() > 1 || (!is_bundle && !is_own_document(path, "llmprof."))) {
+  if (paths.size() > 1 || (!is_bundle && !is_own_document(path, "gpuwhy."))) {
     ProfileWants wants;
     wants.has_timeline = has_timeline;
     wants.gpu_name = options.gpu_name;
@@ -435,20 +435,20 @@ LoadedMetrics load_metrics(const std::vector<std::string>& paths, const Recordin
   if (const std::string given = reading_options(options); !given.empty()) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{}: the metrics in {} are made already", given, path),
-                fmt::format("make them again: llmprof analyze RECORDING {} ... --out DIR", given));
+                fmt::format("make them again: gpuwhy analyze RECORDING {} ... --out DIR", given));
   }
   const std::filesystem::path file = is_bundle ? inside : std::filesystem::path(path);
   Json json = parse_json(read_file(file, kMostBytes), file.string());
-  if (!json.is_object() || json.value("schema", Json()) != Json("llmprof.metrics")) {
+  if (!json.is_object() || json.value("schema", Json()) != Json("gpuwhy.metrics")) {
     throw Error(ErrorKind::kInput,
-                fmt::format("{} is not a metrics.json of llmprof", file.string()));
+                fmt::format("{} is not a metrics.json of gpuwhy", file.string()));
   }
   const Json version = json.value("schema_version", Json());
   if (json_integer(version).value_or(INT64_MAX) > kVersion) {
     throw Error(ErrorKind::kInput,
-                fmt::format("{} was written by a newer llmprof (schema_version {})", file.string(),
+                fmt::format("{} was written by a newer gpuwhy (schema_version {})", file.string(),
                             to_json_line(version)),
-                "analyze the bundle again with this one: llmprof analyze BUNDLE --out DIR");
+                "analyze the bundle again with this one: gpuwhy analyze BUNDLE --out DIR");
   }
   Metrics metrics = with_context("in " + file.string(), [&] { return metrics_from_json(json); });
   LoadedMetrics loaded{std::make_shared<Json>(std::move(json)), std::move(metrics), std::nullopt};
@@ -530,4 +530,4 @@ void keep_stage(const std::string& stage, Analysis& analysis) {
   });
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

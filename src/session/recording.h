@@ -19,7 +19,7 @@
 #include "trace/filter.h"
 #include "trace/trace_outline.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // How a recording is read.
 struct RecordingOptions {
@@ -52,7 +52,7 @@ struct ProfileWants {
   PassTimer* timer = nullptr;
 };
 
-// The rules that name stages and families: those of `file`, or of ~/.config/llmprof/rules.yaml if
+// The rules that name stages and families: those of `file`, or of ~/.config/gpuwhy/rules.yaml if
 // that is there and no file is given, before those of conf/. Throws kUsage.
 Rules recording_rules(const std::string& file, const System& system);
 // The rows of secrets in the same file count from now on. Throws kUsage.
@@ -92,7 +92,7 @@ struct LoadedMetrics {
   std::optional<Profile> profile;  // absent: the metrics were read, not made
 };
 
-// Whether a file is a JSON document of llmprof whose schema begins like this, as its first bytes
+// Whether a file is a JSON document of gpuwhy whose schema begins like this, as its first bytes
 // say, whatever it is called.
 bool is_own_document(const std::filesystem::path& file, std::string_view schema);
 
@@ -122,4 +122,4 @@ std::optional<WindowOptions> window_of_phase(const std::string& phase, const Ana
 // Leaves only one stage's rows in what is shown. Throws kUsage when there is no such stage.
 void keep_stage(const std::string& stage, Analysis& analysis);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

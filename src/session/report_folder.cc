@@ -17,7 +17,7 @@
 #include "session/rank_run.h"
 #include "session/trace_files.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // One export beside a report.
@@ -128,4 +128,4 @@ WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, 
   return written;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

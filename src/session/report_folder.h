@@ -11,7 +11,7 @@
 #include "fleet/summary/rank_summary.h"
 #include "report/metrics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Destination of results, and what they contain besides the profile.
 struct ReportFolder {
@@ -35,4 +35,4 @@ struct WrittenReport {
 WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder,
                                   PassTimer* timer = nullptr);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

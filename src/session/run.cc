@@ -32,7 +32,7 @@
 #include "session/recording.h"
 #include "session/run_report.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 bool names_workload(const std::vector<std::string>& overrides) {
@@ -126,12 +126,12 @@ void check_server_options(const RunRequest& request, const RunSetup& setup) {
   for (const auto& [option, is_given] : given) {
     if (is_given && !setup.server) {
       throw Error(ErrorKind::kUsage, fmt::format("{} requires --server", option),
-                  fmt::format("llmprof run --server COMMAND {} ...", option));
+                  fmt::format("gpuwhy run --server COMMAND {} ...", option));
     }
   }
   if (setup.options.has_torch && !setup.server->torch) {
     throw Error(ErrorKind::kUsage, "--passes torch: this kind of server has no profiler of its own",
-                "llmprof run --server COMMAND --passes baseline,nsys");
+                "gpuwhy run --server COMMAND --passes baseline,nsys");
   }
 }
 
@@ -176,7 +176,7 @@ RunSetup make_setup(const RunRequest& request, Config composed, const System& sy
       request.command.empty() ? setup.target.command : request.command;
   if (command.empty()) {
     throw Error(ErrorKind::kUsage, "run: needs a program after --, or a target that names one",
-                "llmprof run [OVERRIDE...] -- PROGRAM [ARGUMENT...]");
+                "gpuwhy run [OVERRIDE...] -- PROGRAM [ARGUMENT...]");
   }
   setup.work_argv = build_work_argv(system, setup.options.workload, command);
   if (request.server.is_wanted()) {
@@ -193,7 +193,7 @@ RunSetup make_setup(const RunRequest& request, Config composed, const System& sy
                 fmt::format("{}: contract.gpu=required, and {}", code_of(Reason::kNoGpu),
                             setup.machine.gpu_problem.empty() ? "there is none"
                                                               : setup.machine.gpu_problem),
-                "llmprof doctor says what is missing");
+                "gpuwhy doctor says what is missing");
   }
   if (setup.options.has_nsys) {
     setup.nsys = find_for("nsys", ensure_nsys, system, setup.missing);
@@ -229,7 +229,7 @@ std::optional<Profile> planned_recording(const RunRequest& request, const RunSet
     throw Error(ErrorKind::kContract,
                 fmt::format("{}: {} holds no kernel to plan for", code_of(Reason::kNoKernels),
                             request.plan),
-                "llmprof analyze says what it holds");
+                "gpuwhy analyze says what it holds");
   }
   return profile;
 }
@@ -302,7 +302,7 @@ std::vector<Breach> breaches_of(const RunSetup& setup, const RunSession& session
   if (!has_captured) {
     breaches.push_back({Reason::kNothingCaptured, "run",
                         "no pass could run, so nothing was captured",
-                        "llmprof doctor says what is missing", ""});
+                        "gpuwhy doctor says what is missing", ""});
   }
   return breaches;
 }
@@ -316,7 +316,7 @@ void check_dashes(const RunRequest& request) {
   if (!request.command.empty() || word == request.overrides.end()) {
     return;
   }
-  std::vector<std::string> argv = {"llmprof", "run"};
+  std::vector<std::string> argv = {"gpuwhy", "run"};
   argv.insert(argv.end(), request.overrides.begin(), word);
   argv.emplace_back("--");
   argv.insert(argv.end(), word, request.overrides.end());
@@ -431,4 +431,4 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
   return outcome;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

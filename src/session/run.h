@@ -12,7 +12,7 @@
 #include "session/progress.h"
 #include "session/run_session.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A user's request for a run.
 struct RunRequest {
@@ -52,4 +52,4 @@ PreparedRun prepare_run(const RunRequest& request, const System& system);
 RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, const System& system,
                        Progress& progress);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "config/reader.h"
 #include "session/rank_run.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // nsys is still writing its report when it is stopped; ncu writes continuously.
@@ -161,4 +161,4 @@ std::optional<std::string> recognised_workload(const std::vector<std::string>& c
   return best;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

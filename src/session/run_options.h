@@ -13,7 +13,7 @@
 #include "capture/workload.h"
 #include "config/options.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Config;
 
@@ -48,4 +48,4 @@ RunOptions run_options_of(const Config& config);
 // The preset of conf/workload/ that a command line looks like, and nothing when it is a plain one.
 std::optional<std::string> recognised_workload(const std::vector<std::string>& command);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

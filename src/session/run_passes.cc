@@ -12,7 +12,7 @@
 #include "session/nvtx_marks.h"
 #include "session/operator_table.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::vector<std::string> filled_for(const CommandInputs& inputs,
@@ -195,7 +195,7 @@ std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& tar
 CommandInputs dry_inputs(const RunSetup& setup) {
   // An empty environment: a dry run shows only the variables that a run adds.
   static const System kNoEnvironment;
-  CommandInputs inputs{setup, kNoEnvironment, "BUNDLE", "SCRATCH", "llmprof-RUN", {}, {}};
+  CommandInputs inputs{setup, kNoEnvironment, "BUNDLE", "SCRATCH", "gpuwhy-RUN", {}, {}};
   inputs.gate = choose_gate(setup.options.gate, nullptr);
   if (setup.ncu && setup.planned_from) {
     inputs.ncu = ncu_steps(make_plan(setup.options, *setup.ncu, *setup.planned_from, 0),
@@ -213,4 +213,4 @@ CommandInputs dry_inputs(const RunSetup& setup) {
   return inputs;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -21,7 +21,7 @@
 #include "session/run_options.h"
 #include "session/server_setup.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct CommandInputs;
 
@@ -100,4 +100,4 @@ bool has_own_nvtx_library(const CommandInputs& inputs);
 // a plan that is made from its recording. The environment contains only what a run adds.
 CommandInputs dry_inputs(const RunSetup& setup);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "session/operator_table.h"
 #include "session/run_session.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 namespace fs = std::filesystem;
 
@@ -51,4 +51,4 @@ void RunSession::read_operators() {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

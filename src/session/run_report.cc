@@ -19,7 +19,7 @@
 #include "session/recording.h"
 #include "session/report_folder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Why there is no recording, what broke the pass or that it was not requested; and what to do.
@@ -29,7 +29,7 @@ std::pair<std::string, std::string> absence(const RunSetup& setup,
   if (broken == breaches.end()) {
     return {setup.options.has_nsys ? "the nsys pass was left out"
                                    : "no nsys pass was asked for (run.passes)",
-            "make one: llmprof run with the nsys pass"};
+            "make one: gpuwhy run with the nsys pass"};
   }
   return {
       broken->sentence,
@@ -149,4 +149,4 @@ Metrics write_run_report(const RunSetup& setup, RunSession& session,
   return write_report_folder(profile, folder).metrics;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

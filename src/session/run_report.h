@@ -10,7 +10,7 @@
 #include "report/metrics.h"
 #include "session/run_session.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What the capture lacks, one row each.
 std::vector<BreachMetrics> contract_of(const std::vector<Breach>& breaches);
@@ -26,4 +26,4 @@ Metrics write_run_report(const RunSetup& setup, RunSession& session,
                          const std::vector<Breach>& breaches, const Artifacts& artifacts,
                          const RunReportOptions& options);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

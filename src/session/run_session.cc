@@ -40,7 +40,7 @@
 #include "session/recording.h"
 #include "session/unprofiled_trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,7 +74,7 @@ constexpr int kMostRetries = 2;
 // By what nsys printed alone. What drives a server then says that it died, and names a rank that
 // was not started, as other ranks print too.
 bool agent_has_failed(const StepResult& step) {
-  const std::string death = fmt::format("llmprof: {}:", code_of(Reason::kServerDied));
+  const std::string death = fmt::format("gpuwhy: {}:", code_of(Reason::kServerDied));
   const std::size_t driver = step.last_lines.rfind(death);
   const bool is_driven = driver != std::string::npos;
   const int code = is_driven ? info_of(Reason::kServerDied).exit_code : 1;
@@ -126,7 +126,7 @@ std::string outcome_of(const std::vector<Breach>& breaches, std::size_t before) 
 }  // namespace
 
 std::string session_name(const Artifacts& artifacts) {
-  return fmt::format("llmprof-{}-{}", artifacts.run_id(), ::getpid());
+  return fmt::format("gpuwhy-{}-{}", artifacts.run_id(), ::getpid());
 }
 
 fs::path scratch_folder(const Artifacts& artifacts, const System& system) {
@@ -371,12 +371,12 @@ void RunSession::run_companion(const Pass& pass, PassRecord& record) {
   add(check_step(pass.name, setup_.options.contract, step, {}));
 }
 
-// A Python program may be one of transformers, which llmprof can mark.
+// A Python program may be one of transformers, which gpuwhy can mark.
 std::string RunSession::how_to_mark() const {
   const std::string mark = "for TTFT and TPOT, mark prefill and decode: docs/marking.md";
   return command_line().starts_with("python") && setup_.options.mark_modules.empty()
              ? fmt::format(
-                   "{}; if it uses Hugging Face transformers: llmprof run --mark "
+                   "{}; if it uses Hugging Face transformers: gpuwhy run --mark "
                    "transformers -- {}",
                    mark, command_line())
              : mark;
@@ -528,7 +528,7 @@ void RunSession::read_recording(const Pass& pass, const fs::path& report, bool w
     name_graph_kernels(sqlite, {}, std::nullopt, trace);
     for (const std::string& mark : unused_marks(setup_.rules, trace)) {
       add({{Reason::kMarksIncomplete, "nsys", mark + ": no range of the recording has this name",
-            fmt::format("llmprof ranges {} lists the names", sqlite.string()), ""}});
+            fmt::format("gpuwhy ranges {} lists the names", sqlite.string()), ""}});
     }
     profile_ = profile(std::move(trace), setup_.rules, options);
   } catch (const Error& error) {
@@ -601,7 +601,7 @@ Evidence RunSession::take_evidence() {
   Evidence evidence;
   evidence.requests = std::move(requests_);
   evidence.counters = std::move(counters_);
-  llmprof::read_operators(artifacts_.root(), evidence);
+  gpuwhy::read_operators(artifacts_.root(), evidence);
   evidence.baseline = baseline_times_;
   evidence.gpus = known_gpus;
   evidence.machine_gpu = setup_.machine.gpus.empty() ? "" : setup_.machine.gpus.front().name;
@@ -616,4 +616,4 @@ Evidence RunSession::take_evidence() {
   return evidence;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "session/progress.h"
 #include "session/run_passes.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A pass as recorded in the manifest.
 struct PassRecord {
@@ -140,4 +140,4 @@ std::string session_name(const Artifacts& artifacts);
 // The folder for files that a run does not keep.
 std::filesystem::path scratch_folder(const Artifacts& artifacts, const System& system);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "capture/mark_module.h"
 #include "session/run_session.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 Breach unmarked(const std::string& pass, const std::string& sentence, const std::string& next) {
@@ -59,4 +59,4 @@ void RunSession::read_mark_notes(const Pass& pass) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

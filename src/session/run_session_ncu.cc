@@ -14,7 +14,7 @@
 #include "session/recording.h"
 #include "session/run_session.h"
 
-namespace llmprof {
+namespace gpuwhy {
 void RunSession::read_counters() {
   try {
     counters_ = counters_of(counters_in(artifacts_.root()));
@@ -45,7 +45,7 @@ std::optional<Reason> RunSession::ncu_obstacle() {
       !setup_.machine.has_cap_perfmon) {
     add({{Reason::kCounterPermission, "ncu",
           "the driver keeps hardware counters for administrators: ncu was not started",
-          "llmprof doctor says how to allow them", ""}});
+          "gpuwhy doctor says how to allow them", ""}});
     return Reason::kCounterPermission;
   }
   return std::nullopt;
@@ -80,4 +80,4 @@ void RunSession::run_ncu(const Pass& pass, PassRecord& record) {
   read_counters();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "base/temporary_file.h"
 #include "session/run_session.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 namespace fs = std::filesystem;
 
@@ -61,4 +61,4 @@ void RunSession::read_rank_recordings(const Pass& pass, const StepResult& step,
   check_recorded(pass, step.end != StepEnd::kItself);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

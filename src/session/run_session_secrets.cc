@@ -18,7 +18,7 @@
 #include "capture/workload.h"
 #include "session/run_session.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -139,4 +139,4 @@ void RunSession::scrub_ranges(TimedRun& run) const {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

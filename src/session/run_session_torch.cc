@@ -12,7 +12,7 @@
 #include "session/recording.h"
 #include "session/run_session.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 Profile RunSession::profile_of_files(const Pass& pass, const std::vector<std::string>& paths,
                                      bool has_requests) {
@@ -65,4 +65,4 @@ void RunSession::run_torch(const Pass& pass, PassRecord& record) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "session/recording.h"
 #include "session/run_passes.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The number after --port, or in --port=N; nullopt if the command does not say.
@@ -94,7 +94,7 @@ ServerSetup server_setup_of(const ServerRequest& request, const Config& config,
   setup.window = request.window;
   if (setup.window.num_steps && !setup.steps) {
     throw Error(ErrorKind::kUsage, "--steps: this kind of server does not count its steps",
-                "--seconds N records a time; llmprof list presets workload shows the kinds");
+                "--seconds N records a time; gpuwhy list presets workload shows the kinds");
   }
   if (const auto start = reader.optional_text("workload.server.start")) {
     setup.start_url = setup.url + *start;
@@ -200,4 +200,4 @@ PassCommand driven(const CommandInputs& inputs, const std::string& folder, PassC
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "capture/rank_command.h"
 #include "serve/window.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Config;
 struct CommandInputs;
@@ -23,7 +23,7 @@ struct PassCommand;
 struct ServerRequest {
   std::string command;  // one line; empty: the words after --
   std::string ready;    // an address; empty: as the workload's preset says
-  std::string client;   // one line; {url} and {requests} are filled in; empty: llmprof load
+  std::string client;   // one line; {url} and {requests} are filled in; empty: gpuwhy load
   std::string warmup;   // the same
   std::int64_t ready_timeout_s = 600;
   std::string service_limits;  // of --slo
@@ -88,4 +88,4 @@ PassCommand driven(const CommandInputs& inputs, const std::string& folder, PassC
 void add_to_server(const ServerSetup& server, bool is_profiled, const std::filesystem::path& traces,
                    PassCommand& command);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

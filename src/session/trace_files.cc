@@ -20,7 +20,7 @@
 #include "export/tables.h"
 #include "session/version.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct ExportFormat {
@@ -54,7 +54,7 @@ ExportResult write_tables(const std::filesystem::path& folder, const Profile& pr
   const RecordingTables tables(profile);
   for (const ColumnTable& table : tables.tables()) {
     FileWriter file(folder / (table.name + ".parquet"));
-    write_parquet(table, tables.metadata_of(table), "llmprof version " + program_version(), file);
+    write_parquet(table, tables.metadata_of(table), "gpuwhy version " + program_version(), file);
     file.commit();
   }
   ExportResult result{folder, std::nullopt};
@@ -95,9 +95,9 @@ ExportResult write_export(const std::string& format_name, const std::filesystem:
     throw Error(ErrorKind::kInput,
                 fmt::format("{} is a summary of kernels: it has no timestamps to draw",
                             printable(profile.analysis.capture.path)),
-                "its kernel table is what llmprof export --format pprof writes");
+                "its kernel table is what gpuwhy export --format pprof writes");
   }
   return {file, format->write(profile, file, budget_bytes)};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

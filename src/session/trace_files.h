@@ -11,7 +11,7 @@
 #include "analysis/profile.h"
 #include "export/event_walk.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // "pftrace", ...
 const std::vector<std::string>& export_formats();
@@ -27,4 +27,4 @@ struct ExportResult {
 ExportResult write_export(const std::string& format, const std::filesystem::path& out,
                           std::uint64_t budget_bytes, const Profile& profile);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

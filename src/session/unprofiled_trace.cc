@@ -11,7 +11,7 @@
 #include "base/units.h"
 #include "session/nvtx_marks.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The domain LLM has token counts as integer payloads; other payloads say nothing about stages.
@@ -130,4 +130,4 @@ ExpectedStages expected_stages(const Trace& trace, const Stages& stages, const G
   return expected;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "capture/nvtx_timer.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A trace of ranges only: stages are then found by the same rules as in a recording.
 Trace trace_of(const TimedRun& run);
@@ -33,4 +33,4 @@ struct ExpectedStages {
 };
 ExpectedStages expected_stages(const Trace& trace, const Stages& stages, const Gate& gate);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,22 +12,21 @@
 
 #include "build_facts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::string program_version() {
-  return LLMPROF_VERSION;
+  return GPUWHY_VERSION;
 }
 
 std::string version_text() {
   return fmt::format(
-      "llmprof {} ({})\n"
+      "gpuwhy {} ({})\n"
       "built: {}, {} {}, {}\n"
       "with: CLI11 {}, fmt {}.{}.{}, nlohmann-json {}.{}.{}, OpenSSL {}, yaml-cpp {}\n",
-      LLMPROF_VERSION, LLMPROF_COMMIT, LLMPROF_BUILD_TYPE, LLMPROF_COMPILER, __VERSION__,
-      LLMPROF_SYSTEM, LLMPROF_CLI11_VERSION, FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
-      FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
-      NLOHMANN_JSON_VERSION_PATCH, OpenSSL_version(OPENSSL_VERSION_STRING),
-      LLMPROF_YAML_CPP_VERSION);
+      GPUWHY_VERSION, GPUWHY_COMMIT, GPUWHY_BUILD_TYPE, GPUWHY_COMPILER, __VERSION__, GPUWHY_SYSTEM,
+      GPUWHY_CLI11_VERSION, FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100,
+      NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH,
+      OpenSSL_version(OPENSSL_VERSION_STRING), GPUWHY_YAML_CPP_VERSION);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The text of --version: number, commit, compiler, libraries.
 std::string version_text();
@@ -11,4 +11,4 @@ std::string version_text();
 // The number alone, e.g. "0.1.0".
 std::string program_version();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

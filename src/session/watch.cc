@@ -33,7 +33,7 @@
 #include "session/rank_run.h"
 #include "session/version.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -86,7 +86,7 @@ Sweeper::Sweeper(WatchOptions options, const System& system)
       ::close(lock_);
     }
     throw Error(ErrorKind::kUsage,
-                fmt::format("another llmprof watches with {}", options_.out.string()),
+                fmt::format("another gpuwhy watches with {}", options_.out.string()),
                 "give each its own --out DIR");
   }
   read_state();
@@ -203,7 +203,7 @@ std::string Sweeper::run_of(const fs::path& path) const {
 bool Sweeper::summarise(const Recording& recording, const std::string& key) {
   RankIdentity identity;
   identity.run_id = run_of(recording.path);
-  identity.llmprof_version = program_version();
+  identity.gpuwhy_version = program_version();
   std::optional<std::int64_t> rank = rank_in_name(recording.path.filename().string()).rank;
   if (!rank) {
     rank = rank_in_name(recording.path.parent_path().filename().string()).rank;
@@ -394,14 +394,14 @@ std::string Sweeper::metrics_text() const {
         fmt::format("{}{} {}\n", name, std::string_view(type) == "counter" ? "_total" : "", value);
   };
   // Counters end in _total and start at 0 with the process, as scrapers expect.
-  one("llmprof_recordings", "counter", "Recordings summarised since the start.", total_.num_new);
-  one("llmprof_failed_recordings", "counter", "Recordings that could not be read.",
+  one("gpuwhy_recordings", "counter", "Recordings summarised since the start.", total_.num_new);
+  one("gpuwhy_failed_recordings", "counter", "Recordings that could not be read.",
       total_.num_failed);
-  one("llmprof_unsettled_recordings", "gauge", "Recordings that are still being written.",
+  one("gpuwhy_unsettled_recordings", "gauge", "Recordings that are still being written.",
       total_.num_unsettled);
-  one("llmprof_removed_bytes", "counter", "Bytes of recordings removed since the start.",
+  one("gpuwhy_removed_bytes", "counter", "Bytes of recordings removed since the start.",
       total_.removed_bytes);
-  one("llmprof_last_sweep_timestamp_seconds", "gauge", "When the last sweep ended.",
+  one("gpuwhy_last_sweep_timestamp_seconds", "gauge", "When the last sweep ended.",
       now_ns() / 1'000'000'000);
   // A scraper keeps a series for each run it has ever seen, so only the last ones are told.
   std::vector<const WatchedRun*> last;
@@ -424,17 +424,17 @@ std::string Sweeper::metrics_text() const {
   const auto seconds = [](std::int64_t time_ns) {
     return fmt::format("{}.{:09}", time_ns / 1'000'000'000, time_ns % 1'000'000'000);
   };
-  by_run("llmprof_run_ranks", "Ranks with a summary.",
+  by_run("gpuwhy_run_ranks", "Ranks with a summary.",
          [](const WatchedRun& run) { return run.num_ranks; });
-  by_run("llmprof_run_late_ranks", "Ranks that others wait for, or that are slow.",
+  by_run("gpuwhy_run_late_ranks", "Ranks that others wait for, or that are slow.",
          [](const WatchedRun& run) { return run.num_late; });
-  by_run("llmprof_run_work_seconds", "Compute kernels, or stages on the CPU, over all ranks.",
+  by_run("gpuwhy_run_work_seconds", "Compute kernels, or stages on the CPU, over all ranks.",
          [&](const WatchedRun& run) { return seconds(run.kernel_ns); });
-  by_run("llmprof_run_waiting_seconds", "Waiting in collectives over all ranks.",
+  by_run("gpuwhy_run_waiting_seconds", "Waiting in collectives over all ranks.",
          [&](const WatchedRun& run) { return seconds(run.waiting_ns); });
-  by_run("llmprof_run_lost_seconds", "Time that the job lost to its worst rank.",
+  by_run("gpuwhy_run_lost_seconds", "Time that the job lost to its worst rank.",
          [&](const WatchedRun& run) { return seconds(run.lost_ns); });
   return text + "# EOF\n";
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 #include "fleet/summary/labels.h"
 #include "session/recording.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct WatchOptions {
   std::filesystem::path folder;
@@ -101,4 +101,4 @@ class Sweeper {
   SweepCounts total_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include "base/row_memory.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One attribute of all rows of a table, in contiguous memory. Allocated at its final size and not
 // cleared: with a hundred million rows, growing and zeroing would take as long as reading the file.
@@ -41,4 +41,4 @@ class Column {
   std::size_t size_ = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

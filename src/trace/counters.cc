@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 const CounterMetric* find_metric(const Counters& counters, const CounterResult& result,
@@ -231,4 +231,4 @@ Counters merge_counters(std::vector<Counters> files) {
   return merged;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -20,7 +20,7 @@
 #include "trace/string_pool.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A number with its base unit, or a text. 16 bytes, about as much as in a report.
 struct CounterMetric {
@@ -117,4 +117,4 @@ void complete_results(Counters& counters);
 // all metrics; where two have a value, the first file wins.
 Counters merge_counters(std::vector<Counters> files);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::string device_label(const DeviceInfo& device) {
   const std::string_view name = device.name;
@@ -21,4 +21,4 @@ std::string device_label(const DeviceInfo& device) {
   return fmt::format("{}:{}", is_hip ? "hip" : "cuda", device.ordinal);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,10 +5,10 @@
 
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A GPU by its runtime and number: "cuda:0", "hip:0" of AMD, "GPU 0" if neither is known. One
 // spelling for every table.
 std::string device_label(const DeviceInfo& device);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // kDataLoss: figures are incomplete. kWarning: figures may mislead. kInfo: worth knowing.
 enum class Severity { kInfo, kWarning, kDataLoss };
@@ -21,4 +21,4 @@ struct Diagnostic {
 
 using Diagnostics = std::vector<Diagnostic>;
 
-}  // namespace llmprof
+}  // namespace gpuwhy

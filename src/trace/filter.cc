@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 template <typename Table>
@@ -171,4 +171,4 @@ void drop_implausible(Trace& trace) {
   drop_idle_devices(trace);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

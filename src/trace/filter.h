@@ -8,7 +8,7 @@
 
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Selection of a part of a recording; empty selects all.
 struct TraceFilter {
@@ -46,4 +46,4 @@ void drop_implausible(Trace& trace);
 // Throws kInput if durations sum to more than 63 bits. `what`: "events", "stages".
 void require_sum_fits(double sum_ns, std::string_view what);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One file format: its names, and words for messages about it.
 struct FormatInfo {
@@ -28,10 +28,10 @@ struct FormatInfo {
 
   // Advice on recording again: with GPU work if none was recorded, and with the kernels of CUDA
   // graphs.
-  std::string_view record_gpu = "llmprof doctor checks driver and tools";
+  std::string_view record_gpu = "gpuwhy doctor checks driver and tools";
   std::string_view record_graphs = "the kernels of graphs";
   // And less, where events were lost.
   std::string_view record_less = "record again, shorter";
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,9 +5,9 @@
 #include <string>
 #include <unordered_map>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Names that a program gave to the nodes of its CUDA graphs, by node id: module paths or labels.
 using GraphAnnotations = std::unordered_map<std::uint64_t, std::string>;
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -19,7 +19,7 @@
 #include "trace/device_label.h"
 #include "trace/filter.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Where the small tables of a part begin in those of the whole.
@@ -38,7 +38,7 @@ void require(bool fits, const char* what) {
   if (!fits) {
     throw Error(ErrorKind::kInput,
                 fmt::format("the files have too many {} for one recording", what),
-                "llmprof merge joins the summaries of any number of ranks");
+                "gpuwhy merge joins the summaries of any number of ranks");
   }
 }
 
@@ -194,7 +194,7 @@ void move_rows(Table& table, const RowSpan& rows, const Places& places) {
     });
   }
   each_column(table, [&]<typename Column>(Column& column) {
-    if constexpr (std::is_same_v<Column, llmprof::Column<StringId>>) {
+    if constexpr (std::is_same_v<Column, gpuwhy::Column<StringId>>) {
       map(column, places.strings);
     }
   });
@@ -365,4 +365,4 @@ Trace join_traces(std::vector<TracePart> parts) {
   return whole;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

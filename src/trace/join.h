@@ -5,7 +5,7 @@
 
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // From the first to the last time of a recording. Ranges without an end do not extend it.
 struct TimeSpan {
@@ -26,4 +26,4 @@ struct TracePart {
 // kInput if they are too large for one recording.
 Trace join_traces(std::vector<TracePart> parts);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One kernel of a summary: totals, without individual launches.
 struct KernelSummaryRow {
@@ -32,4 +32,4 @@ struct KernelSummary {
 // The contents of a file: events, or only kernel totals.
 using Recording = std::variant<Trace, KernelSummary>;
 
-}  // namespace llmprof
+}  // namespace gpuwhy

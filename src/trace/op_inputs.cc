@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr char kSeparator = '\x1f';
@@ -156,4 +156,4 @@ std::optional<CollectiveMessage> message_of_inputs(std::string_view text) {
                            whole_number(parts[6]).value_or(0)};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

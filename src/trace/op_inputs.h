@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Fused attention. Sizes mean nothing without the mask, so values are kept too.
 inline constexpr std::string_view kAttentionOps[] = {
@@ -50,4 +50,4 @@ std::string message_inputs(const CollectiveMessage& message);
 std::optional<ProductInputs> product_of_inputs(std::string_view text);
 std::optional<CollectiveMessage> message_of_inputs(std::string_view text);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

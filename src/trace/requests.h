@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline constexpr std::int64_t kNoTime = INT64_MIN;  // of a request: not known
 inline constexpr std::int64_t kNoCount = -1;        // tokens or slot: not known
@@ -58,4 +58,4 @@ struct Requests {
   }
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

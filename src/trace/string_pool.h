@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Number of a text. A separate type, so that it cannot be mistaken for a row number.
 enum class StringId : std::uint32_t {};
@@ -46,4 +46,4 @@ class StringPool {
   std::unordered_map<std::string_view, StringId> ids_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include <tuple>
 #include <utility>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // References to all columns of a table, as a tuple.
 template <typename Table>
@@ -75,4 +75,4 @@ std::size_t row_bytes() {
   return bytes;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

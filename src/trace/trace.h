@@ -22,7 +22,7 @@
 #include "trace/string_pool.h"
 #include "trace/table.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline constexpr std::uint32_t kNone = UINT32_MAX;   // no such row
 inline constexpr std::uint32_t kNoNode = 0;          // of a kernel that no CUDA graph launched
@@ -345,4 +345,4 @@ struct Trace {
   Diagnostics diagnostics;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Row counts of a recording, obtained without reading it. Used to plan the memory of its analysis.
 struct TraceOutline {
@@ -45,4 +45,4 @@ struct TraceOutline {
   }
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The questions of tests/answers/key.json, asked through the tools of `llmprof mcp` alone: the same answers must be reached."""
+"""The questions of tests/answers/key.json, asked through the tools of `gpuwhy mcp` alone: the same answers must be reached."""
 import pathlib
 import sys
 

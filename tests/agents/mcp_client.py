@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plain client of `llmprof mcp`: one line of JSON per message, and pages put together again."""
+"""A plain client of `gpuwhy mcp`: one line of JSON per message, and pages put together again."""
 import json
 import subprocess
 
@@ -48,7 +48,7 @@ class Client:
         budget = budget if isinstance(budget, int) and 200 <= budget <= 100_000 else 2000
         assert len(text.encode()) <= BYTES_PER_TOKEN * budget, f"{tool} {arguments}: {len(text)} bytes"
         page = json.loads(text)
-        assert page["schema"] == "llmprof.page", page
+        assert page["schema"] == "gpuwhy.page", page
         return result["isError"], page
 
     def call(self, tool, **arguments):

@@ -41,7 +41,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
     program = str(pathlib.Path(parser.parse_args().program).resolve())
-    with tempfile.TemporaryDirectory(prefix="llmprof-pages-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gpuwhy-pages-") as folder:
         make_recording(pathlib.Path(folder) / "run.sqlite", "analyze-llm")
         make_recording(pathlib.Path(folder) / "layers.sqlite", "layers")
         run(program, folder, ["analyze", "layers.sqlite", "--out", "job/rank-0"])

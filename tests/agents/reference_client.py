@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`llmprof mcp` as the reference client of the protocol sees it: the package `mcp`.
+"""`gpuwhy mcp` as the reference client of the protocol sees it: the package `mcp`.
 
-It is in a virtual environment ($LLMPROF_PYTHON_PREFIX, default ~/.cache/llmprof/python; tools/install-deps.sh python).
+It is in a virtual environment ($GPUWHY_PYTHON_PREFIX, default ~/.cache/gpuwhy/python; tools/install-deps.sh python).
 """
 import argparse
 import asyncio
@@ -27,7 +27,7 @@ async def session_with(program, root):
     async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
         info = await session.initialize()
         name = getattr(info, "serverInfo", None) or info.server_info
-        assert name.name == "llmprof", info
+        assert name.name == "gpuwhy", info
         tools = (await session.list_tools()).tools
         assert len(tools) == 8, tools
         calls = [("open", {"path": "."}), ("open", {"path": "run.sqlite"}), ("findings", {"path": "run.sqlite"}), ("steps", {"path": "run.sqlite"}),
@@ -37,7 +37,7 @@ async def session_with(program, root):
             result = await session.call_tool(tool, arguments)
             assert not is_error(result), (tool, result)
             page = json.loads(result.content[0].text)
-            assert page["schema"] == "llmprof.page" and page["value"], page
+            assert page["schema"] == "gpuwhy.page" and page["value"], page
         for arguments in ({"path": "../outside"}, {"path": "/etc/passwd"}, {"path": "run.sqlite", "top": "x"}):
             assert is_error(await session.call_tool("kernels", arguments)), arguments
         await session.send_ping()
@@ -54,7 +54,7 @@ def main():
     parser.add_argument("--inside", action="store_true", help="this Python has the client")
     arguments = parser.parse_args()
     if arguments.inside:
-        with tempfile.TemporaryDirectory(prefix="llmprof-mcp-") as directory:
+        with tempfile.TemporaryDirectory(prefix="gpuwhy-mcp-") as directory:
             make_recording(pathlib.Path(directory) / "run.sqlite", "analyze-llm")
             asyncio.run(asyncio.wait_for(session_with(os.path.abspath(arguments.program), directory), 120))
         return 0

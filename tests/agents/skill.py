@@ -29,7 +29,7 @@ def main():
     program = str(pathlib.Path(arguments.program).resolve())
     text = (arguments.source / "docs" / "agents" / "SKILL.md").read_text()
     printed = subprocess.run([program, "skill"], check=True, capture_output=True, text=True).stdout
-    assert printed == text, "llmprof skill prints another text than docs/agents/SKILL.md"
+    assert printed == text, "gpuwhy skill prints another text than docs/agents/SKILL.md"
     head = re.match(r"---\nname: ([a-z-]+)\ndescription: ([^\n]+)\n---\n", text)
     assert head and len(head[2]) <= LONGEST_DESCRIPTION, "the head of SKILL.md"
 
@@ -38,25 +38,25 @@ def main():
     assert [line.split()[0] for line in codes] == [code for code, _ in table], table
 
     num_run = 0
-    with tempfile.TemporaryDirectory(prefix="llmprof-skill-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gpuwhy-skill-") as folder:
         make_recording(pathlib.Path(folder) / "run.sqlite", "analyze-llm")
         make_recording(pathlib.Path(folder) / "layers.sqlite", "layers")
         stand_ins = pathlib.Path(folder) / "bin"
         stand_ins.mkdir()
-        for name in ("vllm", "python", "trtllm-serve", "llama-server", "llmprof"):
+        for name in ("vllm", "python", "trtllm-serve", "llama-server", "gpuwhy"):
             (stand_ins / name).write_text("#!/bin/sh\nexit 0\n")
             (stand_ins / name).chmod(0o755)
         (pathlib.Path(folder) / "program").symlink_to("/bin/true")
         environment = dict(os.environ, PATH=f"{stand_ins}:{os.environ['PATH']}")
         blocks = re.findall(r"^```text\n(.*?)^```$", text, re.M | re.S)
-        recipes = [line for block in blocks for line in block.splitlines() if line.startswith("llmprof run ")]
+        recipes = [line for block in blocks for line in block.splitlines() if line.startswith("gpuwhy run ")]
         assert len(recipes) >= 6, recipes
         for line in recipes:
             words = shlex.split(line)[1:]
             result = subprocess.run([program, "run", "--dry-run", *words[1:]], cwd=folder, env=environment, capture_output=True, text=True)
             assert result.returncode in (0, 5), (line, result.returncode, result.stderr)  # 5: nsys is not here
             num_run += 1
-        inline = re.findall(r"`(llmprof (?:analyze|layers|kernels|explain|compare|export|list|skill)[^`\n]*)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
+        inline = re.findall(r"`(gpuwhy (?:analyze|layers|kernels|explain|compare|export|list|skill)[^`\n]*)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
         for line in inline:
             words = [WORDS.get(word, word) for word in shlex.split(line)[1:]]
             result = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True)

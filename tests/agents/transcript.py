@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A session with `llmprof mcp`: versions, tools, their schemas, pages, mistakes, paths that escape, cancelled requests.
+"""A session with `gpuwhy mcp`: versions, tools, their schemas, pages, mistakes, paths that escape, cancelled requests.
 
 Answers are compared with metrics.json of the same recording, which the program prints by another way.
 """
@@ -48,7 +48,7 @@ def check_keys(rows, metrics):
 def check_protocol(program, root):
     for protocol in PROTOCOLS:
         client = Client(program, root, protocol)
-        assert client.info["protocolVersion"] == protocol and client.info["serverInfo"]["name"] == "llmprof", client.info
+        assert client.info["protocolVersion"] == protocol and client.info["serverInfo"]["name"] == "gpuwhy", client.info
         assert client.ask("ping") == {}
         batch = json.dumps([{"jsonrpc": "2.0", "id": 90, "method": "ping"}, {"jsonrpc": "2.0", "method": "notifications/initialized"},
                             {"jsonrpc": "2.0", "id": 91, "method": "nothing"}])
@@ -223,14 +223,14 @@ def main():
     parser.add_argument("--make-trace", required=True)
     arguments = parser.parse_args()
     program = os.path.abspath(arguments.program)
-    with tempfile.TemporaryDirectory(prefix="llmprof-mcp-") as directory:
+    with tempfile.TemporaryDirectory(prefix="gpuwhy-mcp-") as directory:
         root, outside = pathlib.Path(directory) / "root", pathlib.Path(directory) / "outside"
         root.mkdir()
         outside.mkdir()
         for name, case in (("run", "analyze-llm"), ("layers", "layers"), ("graph", "analyze-graph"), ("nocuda", "analyze-nocuda"), ("changing", "analyze-llm")):
             make_recording(root / f"{name}.sqlite", case)
         make_recording(outside / "secret.sqlite", "analyze-llm")
-        (outside / "metrics.json").write_text('{"schema": "llmprof.metrics", "schema_version": 1, "verdict": "SECRET"}')
+        (outside / "metrics.json").write_text('{"schema": "gpuwhy.metrics", "schema_version": 1, "verdict": "SECRET"}')
         subprocess.run([arguments.make_trace, root / "large.sqlite", "300000"], check=True, capture_output=True)
         check_protocol(program, root)
         client = Client(program, root)
@@ -246,10 +246,10 @@ def main():
         printed = subprocess.run([program, "plan", root / "run.sqlite", "--json"], check=True, capture_output=True, text=True).stdout
         assert plan["kernels"] == json.loads(printed)["kernels"], plan
         for engine in schemas["plan_capture"]["properties"]["engine"]["enum"]:
-            assert "llmprof" in client.call("plan_capture", engine=engine)["recipe"], engine
+            assert "gpuwhy" in client.call("plan_capture", engine=engine)["recipe"], engine
         compared = client.call("compare", base=["run.sqlite"], candidate=["layers.sqlite"])
         printed = subprocess.run([program, "compare", "run.sqlite", "layers.sqlite", "--json"], check=True, capture_output=True, text=True, cwd=root).stdout
-        assert compared == json.loads(printed), "compare differs from llmprof compare"
+        assert compared == json.loads(printed), "compare differs from gpuwhy compare"
         for word in ("launch_bound", "MFU"):
             assert client.call("explain", key=word)["means"], word
         check_mistakes(client, schemas, "run.sqlite")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test of the rates of GEMMs, attention and collectives: equal to those computed here from the traces, and to published ones.
 
-  gemm_rates.py --program build/release/llmprof --corpus DIR
+  gemm_rates.py --program build/release/gpuwhy --corpus DIR
 """
 import argparse
 import collections

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUs of real recordings find their row, and their own attributes agree with it.
 
-  gpus.py --program build/release/llmprof --corpus DIR
+  gpus.py --program build/release/gpuwhy --corpus DIR
 """
 import argparse
 import json

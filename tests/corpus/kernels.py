@@ -64,7 +64,7 @@ def by_nsys(path):
     return {name: tuple(values) for name, values in totals.items()}
 
 
-def by_llmprof(program, path):
+def by_gpuwhy(program, path):
     totals = collections.defaultdict(lambda: [0, 0, 1 << 62, 0])
     for row in csv.DictReader(io.StringIO(run(program, "kernels", path, "--top", "all", "--format", "csv"))):
         if row["family"] == "cuda_graph (opaque)":
@@ -131,12 +131,12 @@ def main():
         if maker.exists():
             made = pathlib.Path(directory) / "made.sqlite"
             subprocess.run([sys.executable, maker, made, "30000"], check=True, stdout=subprocess.DEVNULL)
-            assert by_llmprof(arguments.program, made) == by_sql(made)
+            assert by_gpuwhy(arguments.program, made) == by_sql(made)
             stages = {stage["stage"]: stage for stage in check_conservation(arguments.program, made)["stages"]}
             assert set(stages) == {"prefill", "decode", "decode_step"}
             assert stages["decode"]["kernel_ns"] == stages["decode_step"]["kernel_ns"] > 0
     for path in files:
-        ours = by_llmprof(arguments.program, path)
+        ours = by_gpuwhy(arguments.program, path)
         sql = by_sql(path)
         assert ours == sql, (path.name, set(ours.items()) ^ set(sql.items()))
         if has_nsys and sql:

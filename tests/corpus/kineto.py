@@ -50,7 +50,7 @@ def by_python(events):
     return {name: (sum(all_), len(all_), min(all_), max(all_)) for name, all_ in durations.items()}
 
 
-def by_llmprof(program, path):
+def by_gpuwhy(program, path):
     totals = {}
     for row in csv.DictReader(io.StringIO(run(program, "kernels", path, "--top", "all", "--format", "csv"))):
         total, calls, least, most = totals.get(row["kernel_name"], (0, 0, 1 << 62, 0))
@@ -103,7 +103,7 @@ def operators_by_time(events):
 def check(program, path):
     events = events_of(path)
     expected = by_python(events)
-    found = by_llmprof(program, path)
+    found = by_gpuwhy(program, path)
     assert found == expected, (path.name, set(found.items()) ^ set(expected.items()))
     metrics = json.loads(run(program, "analyze", path, "--json"))
     capture = metrics["capture"]

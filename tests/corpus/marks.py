@@ -5,7 +5,7 @@
 Where no stage is known, each option that a report suggests is typed: it must give a stage with the instances, the time
 and the kernels that the report promised. Two windows that meet must sum to the whole recording.
 
-  marks.py --program build/release/llmprof --corpus DIR
+  marks.py --program build/release/gpuwhy --corpus DIR
 """
 import argparse
 import json

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of Nsight Compute, read by llmprof, against two readers that share no code with it.
+"""Reports of Nsight Compute, read by gpuwhy, against two readers that share no code with it.
 
 Every .ncu-rep of the corpus is walked here byte by byte: it must end exactly at the end of the file, and each stored
-number must come out of llmprof unchanged. Those that the installed ncu opens must agree with its raw page, every
+number must come out of gpuwhy unchanged. Those that the installed ncu opens must agree with its raw page, every
 number of every kernel, within the last digit it prints.
 """
 import argparse
@@ -31,7 +31,7 @@ def check(condition, sentence):
         print("FAILED:", sentence)
 
 
-def llmprof_results(path):
+def gpuwhy_results(path):
     run = subprocess.run([options.program, "ncu", str(path), "--json"], capture_output=True, text=True, timeout=250)
     check(run.returncode == 0, f"{path.name}: exit {run.returncode}: {run.stderr}")
     return json.loads(run.stdout)
@@ -191,12 +191,12 @@ def same_as_ncu(path, document, *more):
             slack = 0.5 * 10 ** -digits * scale * 1.001 + abs(value * scale) * 1e-9
             other = read["metrics"].get(heading)
             if base_cell == "nan":
-                check(other is None, f"{path.name}: {heading}: ncu {cell}, llmprof {other!r}")
+                check(other is None, f"{path.name}: {heading}: ncu {cell}, gpuwhy {other!r}")
                 continue
             check(other is not None and not isinstance(other, str) and abs(other - value * scale) <= slack,
-                  f"{path.name}: {heading}: ncu {cell} {unit}, llmprof {other!r}")
+                  f"{path.name}: {heading}: ncu {cell} {unit}, gpuwhy {other!r}")
             if more and document["units"].get(heading, unit) != unit:
-                check(False, f"{path.name}: {heading} is in {unit}, llmprof says {document['units'][heading]}")
+                check(False, f"{path.name}: {heading} is in {unit}, gpuwhy says {document['units'][heading]}")
             compared += 1
     return compared
 
@@ -207,7 +207,7 @@ if not reports:
     sys.exit(77)
 opened = 0
 for report in reports:
-    document = llmprof_results(report)
+    document = gpuwhy_results(report)
     stored = same_as_stored(report, document)
     line = f"{report.name}: {len(document['results'])} results, {stored} stored numbers"
     if shutil.which("ncu"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What ncu prints, read by llmprof: every CSV and text of the corpus, and the same launch from several of them.
+"""What ncu prints, read by gpuwhy: every CSV and text of the corpus, and the same launch from several of them.
 
 A launch read from its .ncu-rep, its raw page (scaled and in base units), its details page, its summary by kernel and
 its text must have the same values, within what each printed. The cells are converted here by a table of their own.

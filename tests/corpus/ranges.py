@@ -31,12 +31,12 @@ def by_nsys(path):
     assert start >= 0, (path.name, printed[:300])
     for row in csv.DictReader(io.StringIO(printed[start:])):
         if row["NVTX Range"] not in ("", "None"):  # kernels in no range have a row too
-            # llmprof sums the calls of an operator, which PyTorch numbers.
+            # gpuwhy sums the calls of an operator, which PyTorch numbers.
             totals[re.sub(r", (seq|op_id|sizes|input_op_ids) = .*|, stashed seq.*", "", row["NVTX Range"])] += int(row["Total Time (ns)"])
     return totals
 
 
-def by_llmprof(program, path):
+def by_gpuwhy(program, path):
     printed = subprocess.run([program, "ranges", str(path), "--top", "all", "--format", "csv"], capture_output=True,
                              text=True, check=True, timeout=120).stdout
     totals = collections.Counter()
@@ -58,7 +58,7 @@ def main():
         connection = sqlite3.connect(f"file:{path}?immutable=1", uri=True)
         if not {"NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"} <= tables(connection):
             continue
-        ours, theirs = by_llmprof(arguments.program, path), by_nsys(path)
+        ours, theirs = by_gpuwhy(arguments.program, path), by_nsys(path)
         differing = [name for name in set(ours) | set(theirs) if ours[name] != theirs[name]]
         assert not differing, (path.name, [(name, ours[name], theirs[name]) for name in differing[:5]])
         compared += 1

@@ -44,7 +44,7 @@ def main():
             path = directory / f"{number}.sqlite"
             make_sqlite(source, path)
             assert check(arguments.program, path) or "not-nsys" in str(source) or "empty" in str(source), source
-        make_trace = pathlib.Path(arguments.program).parent / "llmprof_make_trace"
+        make_trace = pathlib.Path(arguments.program).parent / "gpuwhy_make_trace"
         for seed in range(arguments.generated if make_trace.exists() else 0):
             processes = 1 + seed % 3
             path = directory / "made.sqlite"

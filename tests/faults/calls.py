@@ -57,7 +57,7 @@ def check_push(asked, scratch, outcomes, kind):
 
         def judge():
             assert hurt.returncode == 0 or kind not in HARMLESS, f"does not get over it: {hurt}"
-            assert hurt.returncode <= 0 or "llmprof: " in hurt.stderr, f"no sentence: {hurt}"
+            assert hurt.returncode <= 0 or "gpuwhy: " in hurt.stderr, f"no sentence: {hurt}"
             left = [path.name for path in spool.iterdir() if common.TEMPORARY.search(path.name)]
             assert kind == "kill" or not left, f"left behind: {left}"
             if hurt.returncode == 0:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Test of clock jumps: by an hour, forwards and backwards, before the clock is read for the n-th time, in llmprof and in the program it
+"""Test of clock jumps: by an hour, forwards and backwards, before the clock is read for the n-th time, in gpuwhy and in the program it
 runs. No negative or absurd duration, no hang, and identical reports of recordings."""
 import shutil
 

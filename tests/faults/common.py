@@ -20,9 +20,9 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from recording import make_recording as make_plain  # noqa: E402
 
-TEMPORARY = re.compile(r"\.(tmp|scrubbed|clean|part)(-|$)|\.llmprof-|~$")
+TEMPORARY = re.compile(r"\.(tmp|scrubbed|clean|part)(-|$)|\.gpuwhy-|~$")
 # A run tells why it has no recording once, in its verdict.
-SENTENCE = re.compile("llmprof: |(pass_failed|disk_full) \\(|There is no recording: .*[a-z]")
+SENTENCE = re.compile("gpuwhy: |(pass_failed|disk_full) \\(|There is no recording: .*[a-z]")
 STEPS = 2
 SECRET = "hf_aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0z"
 
@@ -137,7 +137,7 @@ def verify_one(program, bundle):
     assert (bundle / "report.md").exists(), "no report"
     stage = bundle / "baseline"
     subprocess.run([program, "artifacts", "--verify", bundle], check=True, stdout=subprocess.DEVNULL)
-    assert "llmprof_nvtx_workload" in (stage / "cmd.txt").read_text()
+    assert "gpuwhy_nvtx_workload" in (stage / "cmd.txt").read_text()
     with (stage / "ranges.csv").open() as table:
         rows = list(csv.DictReader(table))
     assert len(rows) == 3 + STEPS, rows
@@ -179,7 +179,7 @@ def commands(program, workload, scratch):
             Command("export pprof", [program, "export", recording, "--format", "pprof", "--out", "{}/k.pb.gz"]),
             Command("baseline set", [program, "baseline", "set", "main", recording, "--directory", "{}"]),
             Command("compare --out", [program, "compare", recording, "--to", other, "--out", "{}/c.html"], good=(0, 4)),
-            Command("merge", [program, "merge", scratch / "ranks/1", "--out", "{}/all.llmprof", "--html", "{}/all.html"]),
+            Command("merge", [program, "merge", scratch / "ranks/1", "--out", "{}/all.gpuwhy", "--html", "{}/all.html"]),
             Command("scrub", [program, "scrub", "{}"], with_secrets)]
 
 
@@ -236,4 +236,4 @@ def main(check, **more):
 def with_shim(asked, **settings):
     preload = f"{os.environ.get('LD_PRELOAD', '')} {asked.shim}".strip()
     return {"LD_PRELOAD": preload, "ASAN_OPTIONS": "verify_asan_link_order=0",
-            **{f"LLMPROF_FAULT_{name}": str(value) for name, value in settings.items()}}
+            **{f"GPUWHY_FAULT_{name}": str(value) for name, value in settings.items()}}

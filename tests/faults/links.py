@@ -42,7 +42,7 @@ def plant(place, names, target):
 
 def check_files(command, place, target):
     """Links under all final names (but of what the command is given) and beside them, and under the names of its temporaries, which a
-    shell knows that becomes llmprof."""
+    shell knows that becomes gpuwhy."""
     command.prepare(place.folder)
     plant(place, command.reference, target)
     plant(place, [beside.format(name) for name in command.reference for beside in BESIDE if not name.endswith(".sqlite") or "-" not in beside],
@@ -94,7 +94,7 @@ def refuse(result, place, word="is a link"):
 
 def check_rank(command, place):
     plant(place, ["job"], place.inside)
-    ranks = {"LLMPROF_RUN_ID": "job", "RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}
+    ranks = {"GPUWHY_RUN_ID": "job", "RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}
     return refuse(command.run(place.folder, ranks), place)
 
 
@@ -102,7 +102,7 @@ def check_modes(command, place):
     """Whatever the umask: a bundle, its folders and the scratch folder of its run are their owner's alone."""
     told = place.folder.parent / "told"
     argv = command.words(place.folder)
-    argv = argv[:argv.index("--")] + ["--", "sh", "-c", f'stat -c %a "$(dirname "$LLMPROF_NVTX_DIR")" > {told}; exit 0']
+    argv = argv[:argv.index("--")] + ["--", "sh", "-c", f'stat -c %a "$(dirname "$GPUWHY_NVTX_DIR")" > {told}; exit 0']
     result = subprocess.run(argv, capture_output=True, text=True, timeout=250, umask=0)
     assert result.returncode == 0, result
     assert told.read_text() == "700\n", told.read_text()

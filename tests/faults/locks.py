@@ -12,7 +12,7 @@ import sys
 
 import common
 
-# llmprof takes no lock of its own: a bundle's folder is made with mkdir, batches are recognised by their hash, files are renamed.
+# gpuwhy takes no lock of its own: a bundle's folder is made with mkdir, batches are recognised by their hash, files are renamed.
 LONGEST_S = 20
 
 
@@ -22,7 +22,7 @@ def ask(argv, **options):
 
 def refused(result, *words):
     assert result.returncode != 0, result
-    assert result.stderr.startswith("llmprof: ") and "internal error" not in result.stderr, result
+    assert result.stderr.startswith("gpuwhy: ") and "internal error" not in result.stderr, result
     for word in words:
         assert word in result.stderr, result
     return "incomplete, said"
@@ -60,7 +60,7 @@ def dead_journal(asked, folder):
 
 def dead_run(asked, folder, run):
     """A run that was killed, another whose process number is now somebody else's, and one that says nothing: none of them is in the way."""
-    for name, text in (("20200101-000000", json.dumps({"pid": 1, "start_time": "1", "scratch": "/tmp/llmprof-none"})),
+    for name, text in (("20200101-000000", json.dumps({"pid": 1, "start_time": "1", "scratch": "/tmp/gpuwhy-none"})),
                        ("20200101-000001", json.dumps({"pid": 999999999, "start_time": "1"})), ("20200101-000002", "")):
         (folder / name).mkdir()
         (folder / name / "running.json").write_text(text)
@@ -76,7 +76,7 @@ def dead_run(asked, folder, run):
 
 def own_number(asked, folder, command, plant):
     """Temporary names of this very process are taken: by a file of another one that had the same number, or lives on another machine. They
-    are left alone. The shell plants them and becomes llmprof, so it knows the number."""
+    are left alone. The shell plants them and becomes gpuwhy, so it knows the number."""
     command.prepare(folder)
     names = [f".{os.path.basename(name)}" for name in command.reference]
     lines = "".join(f'for n in 0 1 2 3 4 5 6 7 8 9 10; do {plant} "$OUT/{name}.$$-$n.tmp"; done; ' for name in names)

@@ -9,7 +9,7 @@ import sys
 
 import common
 
-INSIDE = "LLMPROF_FAULTS_NAMESPACE"
+INSIDE = "GPUWHY_FAULTS_NAMESPACE"
 FREE_KIB = (0, 4, 32, 96, 192)
 
 

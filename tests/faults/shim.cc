@@ -2,8 +2,8 @@
 //
 // Loaded before the C library (LD_PRELOAD), it makes one call on files below a folder go wrong:
 //
-//   LLMPROF_FAULT_DIR   the folder; calls on other files are left alone
-//   LLMPROF_FAULT_KIND  full   from the n-th write on the disk is full (ENOSPC)
+//   GPUWHY_FAULT_DIR    the folder; calls on other files are left alone
+//   GPUWHY_FAULT_KIND   full   from the n-th write on the disk is full (ENOSPC)
 //                       eio    the n-th write fails with EIO
 //                       eintr  the n-th write is interrupted, once
 //                       short  the n-th write takes half of what it is given
@@ -13,8 +13,8 @@
 //                       kill   at the n-th write the process is killed
 //                       forwards, backwards  from the n-th question for the time of day on, the
 //                              clock is an hour ahead, or behind; the folder does not matter
-//   LLMPROF_FAULT_AT    n, from 1
-//   LLMPROF_FAULT_TOLD  a file outside the folder, made when the fault came
+//   GPUWHY_FAULT_AT     n, from 1
+//   GPUWHY_FAULT_TOLD   a file outside the folder, made when the fault came
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -40,7 +40,7 @@ const char* setting(const char* name) {
 }
 
 bool is_kind(const char* kind) {
-  return strcmp(setting("LLMPROF_FAULT_KIND"), kind) == 0;
+  return strcmp(setting("GPUWHY_FAULT_KIND"), kind) == 0;
 }
 
 bool is_clock_kind() {
@@ -48,7 +48,7 @@ bool is_clock_kind() {
 }
 
 bool is_below(const char* path) {
-  const char* folder = setting("LLMPROF_FAULT_DIR");
+  const char* folder = setting("GPUWHY_FAULT_DIR");
   return *folder != '\0' && strncmp(path, folder, strlen(folder)) == 0;
 }
 
@@ -67,12 +67,12 @@ bool is_ours(int descriptor) {
 // Whether this call, one of ours, is the one to go wrong.
 bool is_due(Call call) {
   static long counts[4];
-  static const long kAt = atol(setting("LLMPROF_FAULT_AT"));
+  static const long kAt = atol(setting("GPUWHY_FAULT_AT"));
   const long count = __atomic_add_fetch(&counts[static_cast<int>(call)], 1, __ATOMIC_RELAXED);
   const bool lasts = (call == Call::kWrite && is_kind("full")) || call == Call::kClock;
   const bool is_now = count == kAt || (lasts && count > kAt);
   if (is_now) {
-    symlink("came", setting("LLMPROF_FAULT_TOLD"));  // one call, and none of those below
+    symlink("came", setting("GPUWHY_FAULT_TOLD"));  // one call, and none of those below
   }
   return is_now;
 }

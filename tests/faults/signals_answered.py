@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """SIGINT, SIGTERM and SIGHUP at random instants of run, run --repeat, run --server, analyze, merge and fleet push, also between the passes
-of a run and while its log is scrubbed. After every one llmprof ends within two seconds with code 130 or by the signal, none is swallowed,
+of a run and while its log is scrubbed. After every one gpuwhy ends within two seconds with code 130 or by the signal, none is swallowed,
 no process is left, nothing more is started, the bundle says that it was stopped or is none, and nothing stays of a log that was not
 scrubbed.
 
-A busy machine gives llmprof no processor for a while. The kernel counts that time, and it is not llmprof's. Threads and programs that it
+A busy machine gives gpuwhy no processor for a while. The kernel counts that time, and it is not gpuwhy's. Threads and programs that it
 waits for are not counted there, so an instant that is late still is tried again with nothing beside it, and must be in time then.
 
 --instants is the number of signals in all, each sent while its command ran."""
@@ -200,7 +200,7 @@ def main(asked, scratch):
                                        "http://127.0.0.1:PORT/health", "--client",
                                        f"{program} load {{url}} --requests 20 --output-tokens 20 -o {{requests}}"]),
         common.Command("analyze --out", [program, "analyze", recording, "--out", "{}"]),
-        common.Command("merge", [program, "merge", scratch / "ranks", "--out", "{}/all.llmprof", "--html", "{}/all.html"]),
+        common.Command("merge", [program, "merge", scratch / "ranks", "--out", "{}/all.gpuwhy", "--html", "{}/all.html"]),
         common.Command("push", [program, "fleet", "push", scratch / "ranks", "--to", "http://127.0.0.1:1", "--wait", "3", "--spool", "{}"])]
     jobs = []
     for command in commands:

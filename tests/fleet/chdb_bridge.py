@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP interface of ClickHouse, as far as llmprof uses it, in front of libchdb: a recent ClickHouse without a server.
+"""The HTTP interface of ClickHouse, as far as gpuwhy uses it, in front of libchdb: a recent ClickHouse without a server.
 
 chDB is the engine as a library and has no network code, so this answers on loopback and hands statements over. Settings
 that a server would take from the URL become settings of the statement; rows of an insert go through a file. An insert
@@ -16,12 +16,12 @@ import tempfile
 import threading
 import urllib.parse
 
-# Of the parameters that llmprof sends, those that are the server's own and no settings of a query.
+# Of the parameters that gpuwhy sends, those that are the server's own and no settings of a query.
 NOT_SETTINGS = {"query", "wait_end_of_query", "readonly"}
 
 
 def find_library():
-    told = os.environ.get("LLMPROF_CHDB_PREFIX") or os.path.expanduser("~/.cache/llmprof/chdb")
+    told = os.environ.get("GPUWHY_CHDB_PREFIX") or os.path.expanduser("~/.cache/gpuwhy/chdb")
     found = sorted(pathlib.Path(told).rglob("libchdb.so"))
     return found[0] if found else None
 

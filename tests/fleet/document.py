@@ -64,7 +64,7 @@ class Page:
         sql = self.words(line)[2]
         return json.loads(self.run(tools_python(), "-c", "import duckdb, json, sys; print(json.dumps(duckdb.sql(sys.argv[1]).fetchall()))", sql).stdout)
 
-    def llmprof(self, line):
+    def gpuwhy(self, line):
         words = self.words(line)[1:]
         if words[0] == "watch":
             words.append("--once")
@@ -84,7 +84,7 @@ def prepare(options, folder):
     def make(name, *words):
         made[name] = json.loads(subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True).stdout)
 
-    make("ranks", options.make_ranks, folder / "llmprof-runs/RUN_ID", 16, "--kernels", 20, "--steps", 10, "--run", "RUN_ID")
+    make("ranks", options.make_ranks, folder / "gpuwhy-runs/RUN_ID", 16, "--kernels", 20, "--steps", 10, "--run", "RUN_ID")
     make("run", options.make_ranks, folder / "shared/summaries/late", 16, "--kernels", 20, "--steps", 10, "--run", "20261115-101500")
     make("history", options.make_history, folder / "shared/summaries/history", 4, 6, 20)
     make("bundles", options.make_history, folder / "bundles", 4, 6, 20)
@@ -122,16 +122,16 @@ def check_costs(document):
 
 def check_answers(page, made, answers):
     """That the commands ran is not enough: what was planted is in the answers."""
-    text = "\n".join(answers["llmprof"])
-    assert (page.folder / "report.html").is_file() and (page.folder / "run.llmprof").is_file()
+    text = "\n".join(answers["gpuwhy"])
+    assert (page.folder / "report.html").is_file() and (page.folder / "run.gpuwhy").is_file()
     assert re.search(rf"^\s*{made['run']['slow_rank']}\s.*prefill", text, re.M), text
     assert made["history"]["slow_kernel"][:20] in text, text
     assert "job-7" in answers["status"], answers["status"]
     assert "sent 24 ranks" in text and "4 runs sealed" in text, text
     kernels = answers["duckdb"][0]
     assert len(kernels) == 10 and all(seconds > 0 for _, seconds in kernels), kernels
-    prom = (page.folder / "llmprof.prom").read_text()
-    assert 'llmprof_run_ranks{run="job-7"} 3' in prom, prom
+    prom = (page.folder / "gpuwhy.prom").read_text()
+    assert 'gpuwhy_run_ranks{run="job-7"} 3' in prom, prom
     for where, (tops, shares) in answers["statements"].items():
         assert len(tops) == 10 and {"prefill", "decode"} <= {row["stage"] for row in shares}, (where, tops, shares)
     of_cluster = answers["statements"]["cluster"][0]
@@ -150,17 +150,17 @@ def replace_replica(page, made):
     refused = page.run(page.program, "fleet", "init", "--to", nodes.url(1), "--cluster", "fleet", code=5)
     assert "Code: 253" in refused.stderr and "ZooKeeper" in refused.stderr, refused.stderr
     shard, replica = cluster.NODES[4]
-    paths = [f"/clickhouse/tables/{shard}/llmprof/{table}/replicas/{replica}" for table in TABLES]
+    paths = [f"/clickhouse/tables/{shard}/gpuwhy/{table}/replicas/{replica}" for table in TABLES]
     client = ["java", "-cp", f"/etc/zookeeper/conf:{cluster.ZOOKEEPER_JAR}", "-Dzookeeper.root.logger=ERROR,CONSOLE",
               "org.apache.zookeeper.ZooKeeperMain", "-server", f"127.0.0.1:{nodes.zookeeper_port}"]
     commands = "".join(f"deleteall {path}\n" for path in paths) + "quit\n"
     subprocess.run(client, input=commands, text=True, check=True, capture_output=True, timeout=120)
     page.run(page.program, "fleet", "init", "--to", nodes.url(1), "--cluster", "fleet")
     for table in TABLES:
-        nodes.synced(4, f"llmprof.{table}_local")
+        nodes.synced(4, f"gpuwhy.{table}_local")
     sums = [0, 0]
     for n in (1, 4):  # one replica of each shard
-        for i, value in enumerate(nodes.query(n, "SELECT sum(calls), sum(total_ns) FROM llmprof.kernels_local FINAL").split()):
+        for i, value in enumerate(nodes.query(n, "SELECT sum(calls), sum(total_ns) FROM gpuwhy.kernels_local FINAL").split()):
             sums[i] += int(value)
     assert sums == [made["bundles"]["calls"], int(made["bundles"]["total_ns"])], (sums, made["bundles"])
     print("a dead replica was replaced, and its successor has all rows")
@@ -177,7 +177,7 @@ def main():
     tools_python()
     document = (pathlib.Path(options.source) / "docs/fleet.md").read_text()
     check_costs(document)
-    with tempfile.TemporaryDirectory(prefix="llmprof-document-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="gpuwhy-document-") as scratch:
         folder = pathlib.Path(scratch)
         made = prepare(options, folder)
         (folder / "chdb").mkdir()
@@ -186,9 +186,9 @@ def main():
         try:
             with cluster.Cluster(folder / "nodes") as nodes:
                 page = Page(options, folder, nodes, bridge.stdout.readline().strip())
-                answers = {"llmprof": [], "duckdb": [], "statements": {"server": [], "cluster": []}}
+                answers = {"gpuwhy": [], "duckdb": [], "statements": {"server": [], "cluster": []}}
                 # A drop folder comes before the server that it pushes to.
-                lines = sorted(blocks(document), key=lambda item: item[1].startswith("llmprof watch") + 2 * (item[0] == "statement"))
+                lines = sorted(blocks(document), key=lambda item: item[1].startswith("gpuwhy watch") + 2 * (item[0] == "statement"))
                 for kind, line in lines:
                     if kind == "statement":
                         for where, url in (("server", page.url), ("cluster", nodes.url(1))):
@@ -198,12 +198,12 @@ def main():
                         page.export(line)
                     elif kind == "duckdb":
                         answers["duckdb"].append(page.duckdb(line))
-                    elif kind == "llmprof":
-                        answers["llmprof"].append(page.llmprof(line))
-                        if line.startswith("llmprof fleet push"):
+                    elif kind == "gpuwhy":
+                        answers["gpuwhy"].append(page.gpuwhy(line))
+                        if line.startswith("gpuwhy fleet push"):
                             for n in cluster.NODES:
                                 for table in TABLES:
-                                    nodes.synced(n, f"llmprof.{table}_local")
+                                    nodes.synced(n, f"gpuwhy.{table}_local")
                             # The statements below are asked of both servers.
                             page.run(options.program, "fleet", "push", "bundles", "--to", page.url)
                     else:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`llmprof fleet` against servers that answer slowly, wrongly, with a login page, or break off, and with names and
+"""`gpuwhy fleet` against servers that answer slowly, wrongly, with a login page, or break off, and with names and
 addresses that try to be something else. Nothing may be lost, doubled or carried out, and each trouble is one sentence."""
 import argparse
 import concurrent.futures
@@ -125,7 +125,7 @@ def slow(handler):
     return done(handler, b"")
 
 
-# What a server does to an insert -> the exit code and words of llmprof. In each case the rows must still be there.
+# What a server does to an insert -> the exit code and words of gpuwhy. In each case the rows must still be there.
 TROUBLES = {
     "a login page with status 200": (lambda h: done(h, HTML, is_clickhouse=False, content_type="text/html"), 5,
                                      ["does not answer like ClickHouse", "text/html"]),
@@ -138,9 +138,9 @@ TROUBLES = {
     "too many parts": (lambda h: done(h, b"Code: 252, e.displayText() = DB::Exception: Too many parts", status=500), 5,
                        ["Code: 252", "batches wait in"]),
     "a wrong password": (lambda h: done(h, b"Code: 193, e.displayText() = DB::Exception: Wrong password", status=401), 5,
-                         ["Code: 193", "LLMPROF_CLICKHOUSE_PASSWORD"]),
-    "no tables": (lambda h: done(h, b"Code: 60. DB::Exception: Table llmprof.names doesn't exist", status=404), 5,
-                  ["Code: 60", "llmprof fleet init"]),
+                         ["Code: 193", "GPUWHY_CLICKHOUSE_PASSWORD"]),
+    "no tables": (lambda h: done(h, b"Code: 60. DB::Exception: Table gpuwhy.names doesn't exist", status=404), 5,
+                  ["Code: 60", "gpuwhy fleet init"]),
     "a gateway without a server": (lambda h: done(h, HTML, status=502, is_clickhouse=False, content_type="text/html"), 5,
                                    ["HTTP 502"]),
 }
@@ -161,7 +161,7 @@ def test_troubles(test):
         assert not test.waiting(spool), name
         # The bytes that were refused are the bytes that are sent.
         assert before.endswith(b"".join(body for _, body in healthy.inserts)), name
-        assert [table for table, _ in healthy.inserts] == [f"llmprof.{t}" for t in ("names", "kernels", "stages", "parts", "ranks")]
+        assert [table for table, _ in healthy.inserts] == [f"gpuwhy.{t}" for t in ("names", "kernels", "stages", "parts", "ranks")]
         server.server_close()
         healthy.server_close()
         print(f"  {name}: nothing lost")
@@ -256,7 +256,7 @@ def test_wrong_rows(test):
     assert not healthy.inserts
 
 
-def recent(handler, query, body, definition=b"CREATE TABLE llmprof.kernels (day Date) TTL day + toIntervalDay(30)\n"):
+def recent(handler, query, body, definition=b"CREATE TABLE gpuwhy.kernels (day Date) TTL day + toIntervalDay(30)\n"):
     """A recent server whose tables keep rows for 30 days."""
     if body == b"SELECT version()":
         return done(handler, b"26.5.1.1\n")
@@ -267,16 +267,16 @@ def test_damaged_summaries(test):
     """One damaged, empty or newer summary does not stop the others, is named, and is not forgotten by the exit code."""
     folder = test.folder / "damaged-summaries"
     shutil.copytree(test.data, folder)
-    good = sorted(folder.rglob("*.llmprof"))
-    (good[0].parent / "cut.llmprof").write_bytes(good[0].read_bytes()[:1000])
-    (good[0].parent / "empty.llmprof").write_bytes(b"")
+    good = sorted(folder.rglob("*.gpuwhy"))
+    (good[0].parent / "cut.gpuwhy").write_bytes(good[0].read_bytes()[:1000])
+    (good[0].parent / "empty.gpuwhy").write_bytes(b"")
     server = Server()
-    expect(test.run("push", folder, "--to", server.url, spool="some"), 7, "not sent:", "cut.llmprof", "empty.llmprof", "sent 2 ranks")
-    assert [table for table, _ in server.inserts][-1] == "llmprof.ranks"
+    expect(test.run("push", folder, "--to", server.url, spool="some"), 7, "not sent:", "cut.gpuwhy", "empty.gpuwhy", "sent 2 ranks")
+    assert [table for table, _ in server.inserts][-1] == "gpuwhy.ranks"
     # What was acknowledged is not sent again by a relay that looks at its folder once more, unless it is told to.
     before = len(server.inserts)
-    (good[0].parent / "cut.llmprof").unlink()
-    (good[0].parent / "empty.llmprof").unlink()
+    (good[0].parent / "cut.gpuwhy").unlink()
+    (good[0].parent / "empty.gpuwhy").unlink()
     expect(test.run("push", folder, "--to", server.url, spool="some"), 0, "sent 0 ranks", "2 ranks sent before")
     assert len(server.inserts) == before
     expect(test.run("push", folder, "--to", server.url, "--again", spool="some"), 0, "sent 2 ranks")
@@ -292,7 +292,7 @@ def test_age_limit(test):
     expect(test.run("push", test.data, "--to", f"http://127.0.0.1:{free_port()}", "--wait", "1", spool="grown"), 5, "1 batches wait")
     expect(test.run("push", "--to", server.url, spool="grown"), 1, "which the server drops")
     assert not server.inserts and len(list((test.folder / "grown" / "failed").glob("*.batch"))) == 1
-    kept = Server(lambda h, q, b: recent(h, q, b, b"CREATE TABLE llmprof.kernels (day Date)\n"))
+    kept = Server(lambda h, q, b: recent(h, q, b, b"CREATE TABLE gpuwhy.kernels (day Date)\n"))
     expect(test.run("push", test.data, "--to", kept.url, spool="kept-all"), 0, "sent 2 ranks")
 
 
@@ -345,7 +345,7 @@ def test_failover(test):
     urls = f"http://127.0.0.1:{free_port()},{server.url}"
     expect(test.run("push", test.data, "--to", urls, "--wait", "20", spool="failover"), 0, "sent 2 ranks")
     tables = [table for table, _ in server.inserts]
-    assert tables == ["llmprof.names", "llmprof.names", "llmprof.kernels", "llmprof.stages", "llmprof.parts", "llmprof.ranks"], tables
+    assert tables == ["gpuwhy.names", "gpuwhy.names", "gpuwhy.kernels", "gpuwhy.stages", "gpuwhy.parts", "gpuwhy.ranks"], tables
     assert server.inserts[0][1] == server.inserts[1][1]
 
 
@@ -356,9 +356,9 @@ def test_names(test):
     for path, _, statement in server.requests:
         for piece in ("DROP", "fill", "mo'del", "nul", "xxxx", "run-000"):
             assert piece not in path, path[:200]
-            assert statement.startswith("INSERT INTO llmprof.") or piece not in statement, statement[:200]
-    names = dict(server.inserts)["llmprof.names"]
-    assert b"'; DROP TABLE llmprof.kernels; --" in names and b"nul\0byte" in names and b"x" * 100_000 in names
+            assert statement.startswith("INSERT INTO gpuwhy.") or piece not in statement, statement[:200]
+    names = dict(server.inserts)["gpuwhy.names"]
+    assert b"'; DROP TABLE gpuwhy.kernels; --" in names and b"nul\0byte" in names and b"x" * 100_000 in names
     # As questions they are asked for by number, and what comes back is shown harmless.
     name = "x'; DROP TABLE runs; --\n\0".replace("\0", "")
     result = test.run("top", "--to", server.url, "--run", name, "--stage", name, "--model", name)
@@ -410,9 +410,9 @@ def test_credentials(test):
     server = Server()
     secret = "hunter2-secret"
     refused = test.run("status", "--to", f"http://me:{secret}@127.0.0.1:1")
-    expect(refused, 2, "holds credentials", "LLMPROF_CLICKHOUSE_USER")
+    expect(refused, 2, "holds credentials", "GPUWHY_CLICKHOUSE_USER")
     assert secret not in refused.stdout + refused.stderr
-    environment = {"LLMPROF_CLICKHOUSE_USER": "me", "LLMPROF_CLICKHOUSE_PASSWORD": secret}
+    environment = {"GPUWHY_CLICKHOUSE_USER": "me", "GPUWHY_CLICKHOUSE_PASSWORD": secret}
     expect(test.run("push", test.data, "--to", server.url, spool="credentials", environment=environment), 0)
     assert all(h["X-ClickHouse-User"] == "me" and h["X-ClickHouse-Key"] == secret and secret not in path
                for path, h, _ in server.requests)
@@ -427,7 +427,7 @@ def test_credentials(test):
     expect(away, 5)
     batches = list((test.folder / "kept").rglob("*.batch"))
     assert batches and not any(secret.encode() in path.read_bytes() for path in batches), batches
-    broken = {**environment, "LLMPROF_CLICKHOUSE_PASSWORD": "a\nX-Evil: 1"}
+    broken = {**environment, "GPUWHY_CLICKHOUSE_PASSWORD": "a\nX-Evil: 1"}
     expect(test.run("status", "--to", server.url, environment=broken), 2, "control characters")
     for wrong in ("ftp://host", "http://", "http://a b", "http://host/?query=DROP", "http://host#x"):
         expect(test.run("status", "--to", wrong), 2, "is not a server address")

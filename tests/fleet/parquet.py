@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A history as Parquet, asked by DuckDB: the same integers as `llmprof fleet` on the folder of summaries.
+"""A history as Parquet, asked by DuckDB: the same integers as `gpuwhy fleet` on the folder of summaries.
 
-DuckDB is in a virtual environment ($LLMPROF_PYTHON_PREFIX, default ~/.cache/llmprof/python; tools/install-deps.sh python)."""
+DuckDB is in a virtual environment ($GPUWHY_PYTHON_PREFIX, default ~/.cache/gpuwhy/python; tools/install-deps.sh python)."""
 import argparse
 import json
 import os
@@ -79,7 +79,7 @@ def check_columns(duck, tables, source):
     for name in TABLES:
         file = next((tables / name).glob("*.parquet"))
         pairs = dict(duck.sql(f"SELECT key::VARCHAR, value::VARCHAR FROM parquet_kv_metadata('{file}')").fetchall())
-        assert pairs["llmprof.schema"] == f"llmprof.history.{name}" and pairs["llmprof.schema_version"] == "1", pairs
+        assert pairs["gpuwhy.schema"] == f"gpuwhy.history.{name}" and pairs["gpuwhy.schema_version"] == "1", pairs
 
 
 def check_again(program, folder, tables):
@@ -120,8 +120,8 @@ def inside(options):
         run(options.make_history, hostile, "1", "2", "8", "hostile")
         run(options.program, "fleet", "export", hostile, "--out", pathlib.Path(scratch) / "hostile-tables")
         names = {row[0] for row in duck.sql(f"SELECT kernel FROM {view(pathlib.Path(scratch) / 'hostile-tables', 'kernels')}").fetchall()}
-        assert "'; DROP TABLE llmprof.kernels; --" in names and "x" * 100_000 in names
-    print("DuckDB and llmprof fleet agree")
+        assert "'; DROP TABLE gpuwhy.kernels; --" in names and "x" * 100_000 in names
+    print("DuckDB and gpuwhy fleet agree")
     return 0
 
 

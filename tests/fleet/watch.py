@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`llmprof watch` over a folder of recordings: each is summarised once, also when the sweeper is killed at a random moment, and nothing
+"""`gpuwhy watch` over a folder of recordings: each is summarised once, also when the sweeper is killed at a random moment, and nothing
 that was not summarised is ever removed."""
 import argparse
 import json
@@ -47,7 +47,7 @@ def status(program, out):
 
 
 def check_sweeps(program, recording, scratch):
-    folder, out, metrics = scratch / "drop", scratch / "watch", scratch / "llmprof.prom"
+    folder, out, metrics = scratch / "drop", scratch / "watch", scratch / "gpuwhy.prom"
     drop(recording, folder / "job-1")
     (folder / "job-1" / "broken.sqlite").write_bytes(b"SQLite format 3\0 and no more")
     age(folder / "job-1" / "broken.sqlite")
@@ -68,8 +68,8 @@ def check_sweeps(program, recording, scratch):
     assert run(*command).stderr.count("summarised") == 1
     assert len(sources(out)) == RANKS + 1 and status(program, out)["notes"] == []
     text = metrics.read_text()
-    assert text.endswith("# EOF\n") and f'llmprof_run_ranks{{run="job-1"}} {RANKS + 1}\n' in text, text
-    assert re.search(r"^llmprof_recordings_total 1$", text, re.M) and re.search(r"^llmprof_failed_recordings_total 0$", text, re.M), text
+    assert text.endswith("# EOF\n") and f'gpuwhy_run_ranks{{run="job-1"}} {RANKS + 1}\n' in text, text
+    assert re.search(r"^gpuwhy_recordings_total 1$", text, re.M) and re.search(r"^gpuwhy_failed_recordings_total 0$", text, re.M), text
     for line in text.splitlines():
         assert re.fullmatch(r'# (TYPE|HELP) \w+ .+|# EOF|\w+(\{run="[^"]*"\})? [0-9.]+', line), line
     assert len(list(folder.rglob("*.sqlite"))) == RANKS + 2  # by default nothing is removed
@@ -82,7 +82,7 @@ def check_lock(program, recording, scratch):
     try:
         assert "summarised" in watcher.stderr.readline()
         second = run(program, "watch", folder, "--out", out, "--once", codes=(2,))
-        assert "another llmprof watches" in second.stderr, second.stderr
+        assert "another gpuwhy watches" in second.stderr, second.stderr
     finally:
         watcher.send_signal(signal.SIGTERM)
         watcher.wait(10)
@@ -104,7 +104,7 @@ def check_kills(program, recording, scratch):
     assert sources(out) == sorted(str(path) for path in folder.rglob("*.sqlite"))
     assert [(r["ranks"]) for r in status(program, out)["runs"]] == [RANKS] * 3
     for summary in (out / "summaries").glob("*"):
-        assert (summary / "source").is_file() and list(summary.glob("summary*.llmprof")), summary
+        assert (summary / "source").is_file() and list(summary.glob("summary*.gpuwhy")), summary
 
 
 def check_space(program, recording, scratch):
@@ -143,12 +143,12 @@ def check_push(program, recording, scratch):
     has_tables.append(True)
     sweep()
     tables = [table for table, _ in server.inserts]
-    assert tables.count("llmprof.ranks") == 1 and tables[-1] == "llmprof.ranks", tables
+    assert tables.count("gpuwhy.ranks") == 1 and tables[-1] == "gpuwhy.ranks", tables
     sweep()
     assert [table for table, _ in server.inserts] == tables  # nothing is sent twice
     drop(recording, folder / "job-2", 1)
     sweep()
-    assert [table for table, _ in server.inserts].count("llmprof.ranks") == 2
+    assert [table for table, _ in server.inserts].count("gpuwhy.ranks") == 2
     server.server_close()
 
 

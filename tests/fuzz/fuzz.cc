@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libFuzzer entry point of all targets; LLMPROF_FUZZ_TARGET selects one.
+// libFuzzer entry point of all targets; GPUWHY_FUZZ_TARGET selects one.
 //
 // An input that takes too much is a failure like a crash: more memory than 64 bytes for each of
 // its own and 256 MB, or more processor time than 20 us for each and a second, under sanitizers.
 // One that does not end is stopped at three times that: by processor time too, since a busy machine
 // may let a second take minutes.
-// What grows with the square of the input is small in an input of 100 kB, so LLMPROF_FUZZ_GROW=1
+// What grows with the square of the input is small in an input of 100 kB, so GPUWHY_FUZZ_GROW=1
 // lets every input grow first, by its own rows or events, and compares the times of two sizes.
 //
 // Nearly every change of an input keeps its structure, where the target has one (structure.h);
-// LLMPROF_FUZZ_BYTES=1 leaves all changes to libFuzzer, to see what the difference is.
+// GPUWHY_FUZZ_BYTES=1 leaves all changes to libFuzzer, to see what the difference is.
 #include <atomic>
 #include <bit>
 #include <csignal>
@@ -33,7 +33,7 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 
 namespace {
 
-using llmprof::FuzzTarget;
+using gpuwhy::FuzzTarget;
 
 double used_s() {
   timespec now{};
@@ -75,7 +75,7 @@ bool take_square(std::string_view bytes) {
 }
 
 std::optional<std::string> repeated(std::string_view bytes, std::size_t num_bytes,
-                                    llmprof::Random& /*random*/) {
+                                    gpuwhy::Random& /*random*/) {
   std::string grown;
   while (grown.size() < num_bytes && !bytes.empty()) {
     grown += bytes;
@@ -89,9 +89,9 @@ constexpr FuzzTarget kOffenders[] = {{"takes_memory", take_memory},
                                      {"takes_square", take_square, nullptr, repeated}};
 
 const FuzzTarget& chosen() {
-  const char* wanted = std::getenv("LLMPROF_FUZZ_TARGET");
+  const char* wanted = std::getenv("GPUWHY_FUZZ_TARGET");
   const std::string_view name = wanted == nullptr ? "" : wanted;
-  for (const FuzzTarget& target : llmprof::fuzz_targets()) {
+  for (const FuzzTarget& target : gpuwhy::fuzz_targets()) {
     if (name == target.name) {
       return target;
     }
@@ -101,8 +101,8 @@ const FuzzTarget& chosen() {
       return target;
     }
   }
-  std::fprintf(stderr, "LLMPROF_FUZZ_TARGET must be one of:");
-  for (const FuzzTarget& target : llmprof::fuzz_targets()) {
+  std::fprintf(stderr, "GPUWHY_FUZZ_TARGET must be one of:");
+  for (const FuzzTarget& target : gpuwhy::fuzz_targets()) {
     std::fprintf(stderr, " %s", target.name);
   }
   std::fprintf(stderr, "\n");
@@ -212,7 +212,7 @@ void run_grown(std::string_view bytes) {
   if (target().grown == nullptr) {
     return;
   }
-  llmprof::Random random(bytes.size());
+  gpuwhy::Random random(bytes.size());
   const auto small = target().grown(bytes, kSmall, random);
   random.seed(bytes.size());
   const auto large = target().grown(bytes, kLarge, random);
@@ -231,7 +231,7 @@ void run_grown(std::string_view bytes) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const bool kGrows = is_set("LLMPROF_FUZZ_GROW");
+  static const bool kGrows = is_set("GPUWHY_FUZZ_GROW");
   static const int kHooks = __sanitizer_install_malloc_and_free_hooks(note_malloc, note_free);
   if (kHooks == 0) {
     std::fprintf(stderr, "memory cannot be watched\n");
@@ -249,13 +249,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t max_size, unsigned seed) {
-  static const bool kBytesOnly = is_set("LLMPROF_FUZZ_BYTES");
-  llmprof::Random random(seed);
+  static const bool kBytesOnly = is_set("GPUWHY_FUZZ_BYTES");
+  gpuwhy::Random random(seed);
   has_changed_inputs = true;
   // libFuzzer changes an input five times and runs each: about half of them then come from a seed.
   constexpr std::size_t kSeedOneIn = 4;
-  if (!accepted_seeds.empty() && llmprof::pick(random, kSeedOneIn) == 0) {
-    const std::string& accepted = llmprof::one_of(accepted_seeds, random);
+  if (!accepted_seeds.empty() && gpuwhy::pick(random, kSeedOneIn) == 0) {
+    const std::string& accepted = gpuwhy::one_of(accepted_seeds, random);
     if (accepted.size() <= max_size) {
       std::memcpy(data, accepted.data(), accepted.size());
       size = accepted.size();
@@ -263,7 +263,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   }
   // One change of bytes is mostly the end of a structure.
   constexpr std::size_t kBytesOneIn = 16;
-  if (target().changed != nullptr && !kBytesOnly && llmprof::pick(random, kBytesOneIn) != 0) {
+  if (target().changed != nullptr && !kBytesOnly && gpuwhy::pick(random, kBytesOneIn) != 0) {
     if (const auto changed =
             target().changed({reinterpret_cast<const char*>(data), size}, max_size, random)) {
       std::memcpy(data, changed->data(), changed->size());

@@ -2,7 +2,7 @@
 //
 // Generator of fuzzing seeds: one small valid input of each kind, from this project's own fixtures.
 //
-//   llmprof_fuzz_seeds GOLDEN OUT       GOLDEN is tests/golden; OUT gets one folder per target
+//   gpuwhy_fuzz_seeds GOLDEN OUT        GOLDEN is tests/golden; OUT gets one folder per target
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -22,7 +22,7 @@
 #include "nvtx/range_file.h"
 #include "report/metrics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -334,7 +334,7 @@ void run(const fs::path& golden, const fs::path& out) {
   write_seed(out, "server_answer", "rows",
              "24.3.1.1\ngemm\\tbf16\\n\t18446744073709551615\t[1,2]\nx\t0\t[]\n");
   write_seed(out, "manifest", "some",
-             R"({"schema": "llmprof.manifest", "schema_version": 1, "run_id": "r", "run": {},
+             R"({"schema": "gpuwhy.manifest", "schema_version": 1, "run_id": "r", "run": {},
                  "files": [{"path": "../a", "size_bytes": 1, "sha256": "00"}]})");
   for (const char* name : {"all-tables", "analyze-model"}) {
     write_seed(out, "metrics", name, metrics_seed(out / "nsys_sqlite" / name));
@@ -352,13 +352,13 @@ void run(const fs::path& golden, const fs::path& out) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: llmprof_fuzz_seeds GOLDEN OUT\n");
+    std::fprintf(stderr, "usage: gpuwhy_fuzz_seeds GOLDEN OUT\n");
     return 2;
   }
-  llmprof::run(argv[1], argv[2]);
+  gpuwhy::run(argv[1], argv[2]);
   return 0;
 }

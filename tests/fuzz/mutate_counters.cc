@@ -4,7 +4,7 @@
 // kernel summaries of nsys. Each is read and joined; whatever comes out, the program must not
 // crash, take a second, or hold more than ten times the file in memory. Sanitizers see the rest.
 //
-//   llmprof_mutate_counters [COUNT [CORPUS]]
+//   gpuwhy_mutate_counters [COUNT [CORPUS]]
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -25,7 +25,7 @@
 #include "ingest/nsys_csv.h"
 #include "report/metrics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::string small_report() {
@@ -171,9 +171,9 @@ int run(std::size_t count, const char* corpus) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy
 
 int main(int argc, char** argv) {
   const std::size_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20'000;
-  return llmprof::run(count, argc > 2 ? argv[2] : nullptr);
+  return gpuwhy::run(count, argc > 2 ? argv[2] : nullptr);
 }

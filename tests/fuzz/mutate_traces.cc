@@ -5,7 +5,7 @@
 // window and thirty times the file in memory. What it does read must add up. Sanitizers see the
 // rest.
 //
-//   llmprof_mutate_traces [COUNT [CORPUS]]
+//   gpuwhy_mutate_traces [COUNT [CORPUS]]
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -25,7 +25,7 @@
 #include "ingest/ingest.h"
 #include "report/metrics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::vector<std::string> seeds_of(const char* corpus) {
@@ -153,9 +153,9 @@ int run(std::size_t count, const char* corpus) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy
 
 int main(int argc, char** argv) {
   const std::size_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 5'000;
-  return llmprof::run(count, argc > 2 ? argv[2] : nullptr);
+  return gpuwhy::run(count, argc > 2 ? argv[2] : nullptr);
 }

@@ -53,7 +53,7 @@ void operator delete(void* memory, const std::nothrow_t&) noexcept {
   operator delete(memory);
 }
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One change of a kind that parsers stumble over.
 inline void mutate(std::string& bytes, const std::string& other, Random& random) {
@@ -115,4 +115,4 @@ inline void mutate(std::string& bytes, const std::string& other, Random& random)
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

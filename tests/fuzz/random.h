@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <random>
 
-namespace llmprof {
+namespace gpuwhy {
 
 using Random = std::mt19937_64;
 
@@ -19,4 +19,4 @@ decltype(auto) one_of(const List& list, Random& random) {
   return list[pick(random, std::size(list))];
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Test of the changes that keep a recording's structure: llmprof_fuzz_reach SEEDS [COUNT] changes
+// Test of the changes that keep a recording's structure: gpuwhy_fuzz_reach SEEDS [COUNT] changes
 // the seeds COUNT times by their bytes, and as often by their structure, and counts how many are
 // still read. Most recordings must be, and a quarter of what a strict reader takes: an input that
 // is refused tests its refusal alone.
@@ -17,7 +17,7 @@
 #include "fuzz/mutation.h"
 #include "fuzz/targets.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kMostBytes = 100'000;
@@ -77,7 +77,7 @@ bool reaches(const FuzzTarget& target, const std::vector<std::string>& seeds, st
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy
 
 int main(int argc, char** argv) {
   if (argc < 2) {
@@ -85,11 +85,11 @@ int main(int argc, char** argv) {
   }
   const std::size_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 300;
   bool is_good = true;
-  for (const llmprof::FuzzTarget& target : llmprof::fuzz_targets()) {
+  for (const gpuwhy::FuzzTarget& target : gpuwhy::fuzz_targets()) {
     if (target.changed != nullptr) {
       is_good =
-          llmprof::reaches(target, llmprof::seeds_in(std::filesystem::path(argv[1]) / target.name),
-                           count) &&
+          gpuwhy::reaches(target, gpuwhy::seeds_in(std::filesystem::path(argv[1]) / target.name),
+                          count) &&
           is_good;
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Regression test with the fuzzing seeds and the inputs that once broke something:
-// llmprof_fuzz_replay SEEDS FOUND, each with one folder per target. Every target has seeds, and
+// gpuwhy_fuzz_replay SEEDS FOUND, each with one folder per target. Every target has seeds, and
 // none may be refused: a target that refuses everything is never fuzzed.
 #include <cstdio>
 #include <filesystem>
@@ -18,7 +18,7 @@ struct Replayed {
   int num_refused = 0;
 };
 
-Replayed replay(const llmprof::FuzzTarget& target, const std::filesystem::path& folder) {
+Replayed replay(const gpuwhy::FuzzTarget& target, const std::filesystem::path& folder) {
   Replayed replayed;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     std::ifstream in(entry.path(), std::ios::binary);
@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   }
   int num_files = 0;
   bool is_wrong = false;
-  for (const llmprof::FuzzTarget& target : llmprof::fuzz_targets()) {
+  for (const gpuwhy::FuzzTarget& target : gpuwhy::fuzz_targets()) {
     const std::filesystem::path seeds = std::filesystem::path(argv[1]) / target.name;
     if (!std::filesystem::is_directory(seeds)) {
       std::printf("%s has no seeds in %s\n", target.name, seeds.c_str());

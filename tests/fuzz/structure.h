@@ -12,7 +12,7 @@
 
 #include "fuzz/random.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A changed copy of `bytes`, of at most `most_bytes`; none where they are not of this form.
 std::optional<std::string> changed_sqlite(std::string_view bytes, std::size_t most_bytes,
@@ -42,4 +42,4 @@ std::optional<std::string> grown_json(std::string_view bytes, std::size_t wanted
 std::optional<std::string> grown_yaml(std::string_view bytes, std::size_t wanted_bytes,
                                       Random& random);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

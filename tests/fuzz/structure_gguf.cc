@@ -8,7 +8,7 @@
 
 #include "fuzz/structure.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kFrontBytes = 24;  // magic, version, number of tensors, number of pairs
@@ -187,4 +187,4 @@ std::optional<std::string> changed_gguf(std::string_view bytes, std::size_t most
   return text.size() > most_bytes ? std::nullopt : std::optional(std::move(text));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 
 #include "fuzz/structure.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Tree = nlohmann::ordered_json;
@@ -435,4 +435,4 @@ std::optional<std::string> grown_kineto(std::string_view bytes, std::size_t want
   return text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 #include "fuzz/structure.h"
 #include "ingest/nsys_columns.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::string_view kNsysTables[] = {"ANALYSIS_DETAILS",
@@ -351,4 +351,4 @@ std::optional<std::string> grown_sqlite(std::string_view bytes, std::size_t want
   return is_grown ? std::optional(database.bytes()) : std::nullopt;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

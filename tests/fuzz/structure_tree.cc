@@ -11,7 +11,7 @@
 #include "base/yaml.h"
 #include "fuzz/structure.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kDeepest = 200;  // of what is changed; writing it recurses
@@ -279,4 +279,4 @@ std::optional<std::string> changed_safetensors(std::string_view bytes, std::size
   return if_it_fits(text + json, most_bytes);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -45,7 +45,7 @@
 #include "serve/stream_reader.h"
 #include "session/compared_runs.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 void must(bool holds, const char* what) {
@@ -71,7 +71,7 @@ class MemoryFile {
   static const std::filesystem::path& path() {
     static const std::filesystem::path kPath =
         std::filesystem::path(std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp") /
-        ("llmprof-fuzz-" + std::to_string(getpid()));
+        ("gpuwhy-fuzz-" + std::to_string(getpid()));
     return kPath;
   }
 };
@@ -343,4 +343,4 @@ std::span<const FuzzTarget> fuzz_targets() {
   return kTargets;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 
 #include "fuzz/random.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // structure.h describes both; null where random bytes do well enough.
 using StructuralChange = std::optional<std::string> (*)(std::string_view bytes,
@@ -26,4 +26,4 @@ struct FuzzTarget {
 };
 std::span<const FuzzTarget> fuzz_targets();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

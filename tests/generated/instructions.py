@@ -4,7 +4,7 @@
 with tests/data/instructions.json: 5 % more fails. Unlike times, counts are the same on a busy machine. A row's cost is the difference
 between two sizes. Skips where valgrind is missing, and in builds by another compiler than the baseline's.
 
-  instructions.py --program build/release/llmprof --make-trace build/release/llmprof_make_trace --update
+  instructions.py --program build/release/gpuwhy --make-trace build/release/gpuwhy_make_trace --update
 """
 import argparse
 import json
@@ -33,7 +33,7 @@ def counted(argv, directory):
     passes = dict.fromkeys(PASSES, 0)
     for name, function in PASSES.items():
         for line in listed.splitlines():
-            found = re.match(rf"\s*([\d,]+) .*:llmprof::{function}\(", line)
+            found = re.match(rf"\s*([\d,]+) .*:gpuwhy::{function}\(", line)
             if found:
                 passes[name] = max(passes[name], int(found[1].replace(",", "")))
     return total, passes

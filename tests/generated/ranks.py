@@ -53,7 +53,7 @@ def tree(program, files, scratch, chance):
     while len(files) > 1:
         chance.shuffle(files)
         group, files = files[:7], files[7:]
-        out = scratch / f"tree-{count}.llmprof"
+        out = scratch / f"tree-{count}.gpuwhy"
         run(program, "merge", *group, "--out", out, codes=(0, 7))
         files.append(out)
         count += 1
@@ -69,23 +69,23 @@ def main():
         scratch = pathlib.Path(scratch)
         job = scratch / "job"
         truth = json.loads(run(options.make_ranks, job, 64, "--kernels", 60, "--steps", 20, "--name-length", 40))
-        fleet = json.loads(run(options.program, "merge", job, "--json", "--out", scratch / "all.llmprof",
+        fleet = json.loads(run(options.program, "merge", job, "--json", "--out", scratch / "all.gpuwhy",
                                "--html", scratch / "report.html"))
         check_planted(fleet, truth)
         check_sums(fleet, truth)
         page = (scratch / "report.html").read_text()
         assert re.search(rf'title="rank {truth["slow_rank"]}: \+(29|30)\.', page) and "<script" not in page
-        files = sorted(job.glob("rank-*/summary.llmprof"))
-        whole = (scratch / "all.llmprof").read_bytes()
+        files = sorted(job.glob("rank-*/summary.gpuwhy"))
+        whole = (scratch / "all.gpuwhy").read_bytes()
         for seed in range(3):
             assert tree(options.program, files, scratch, random.Random(seed)) == whole, seed
         # A merged file says the same as the ranks it was made of, but not why a rank is late.
-        again = json.loads(run(options.program, "merge", scratch / "all.llmprof", "--json"))
+        again = json.loads(run(options.program, "merge", scratch / "all.gpuwhy", "--json"))
         assert again["rank_table"][0]["reason"] == {"absent": "its own summary is not among the files"}
         again["rank_table"] = fleet["rank_table"] = None
         assert again == fleet
         # A rank that is not there is named; and a folder without a summary is a rank that began.
-        (job / "rank-000017/summary.llmprof").unlink()
+        (job / "rank-000017/summary.gpuwhy").unlink()
         words = run(options.program, "merge", job, codes=(7,))
         assert "63 of 64 ranks; missing 17" in words and "ranks 17 began attempt 0" in words, words
         # Recordings go where they were asked to go, and nowhere else.

@@ -3,9 +3,9 @@
 """Parquet tables of recordings, read by pyarrow, DuckDB and polars and compared with plain SQL on the recordings.
 
 Each reader must give the same values. Launches must be the rows of the recording with their API calls, the kernel table must be
-the sums over launches, layers must be those of `llmprof layers --kernels`, and docs/formats.md must list the columns.
+the sums over launches, layers must be those of `gpuwhy layers --kernels`, and docs/formats.md must list the columns.
 
-The readers are in a virtual environment ($LLMPROF_PYTHON_PREFIX, default ~/.cache/llmprof/python; tools/install-deps.sh python).
+The readers are in a virtual environment ($GPUWHY_PYTHON_PREFIX, default ~/.cache/gpuwhy/python; tools/install-deps.sh python).
 """
 import argparse
 import collections
@@ -134,7 +134,7 @@ def check_sums(recording, kernels, launches):
 
 
 def check_layers(program, recording, layers, launches):
-    """Layers by the CSV of `llmprof layers --kernels`, which has one line per kernel."""
+    """Layers by the CSV of `gpuwhy layers --kernels`, which has one line per kernel."""
     text = run(program, "layers", recording, "--kernels")
     lines = list(csv.DictReader(io.StringIO(text))) if text else []
     sums = collections.Counter()
@@ -145,7 +145,7 @@ def check_layers(program, recording, layers, launches):
         layer = "" if row["layer"] is None else str(row["layer"])
         expect((layer == "") == (row["place"] != "layer"), f"{recording}: {row}")
         found[(row["device"], row["pass"], row["pass_number"], layer)] += row["kernel_ns"]
-    expect(found == sums, f"{recording}: layers differ from those of llmprof layers")
+    expect(found == sums, f"{recording}: layers differ from those of gpuwhy layers")
     in_passes = collections.Counter((row["start_ns"], row["layer"], row["part"] or "") for row in launches if row["pass"] is not None)
     expect(in_passes == collections.Counter((int(line["start_ns"]), int(line["layer"]) if line["layer"] else None, line["part"])
                                             for line in lines), f"{recording}: launches have other layers")
@@ -179,7 +179,7 @@ def check_recording(program, recording, directory):
     rows = {}
     for name in TABLES:
         rows[name], metadata, schema = read_with_each(out / f"{name}.parquet")
-        expect(metadata["llmprof.schema"] == f"llmprof.tables.{name}" and metadata["llmprof.schema_version"] == "1", metadata)
+        expect(metadata["gpuwhy.schema"] == f"gpuwhy.tables.{name}" and metadata["gpuwhy.schema_version"] == "1", metadata)
         expect(documented()[name] == [(field.name, kind_of(field)) for field in schema], f"docs/formats.md: columns of {name}: {[(field.name, kind_of(field)) for field in schema]}")
     with_call = check_launches(recording, rows["launches"])
     check_sums(recording, rows["kernels"], rows["launches"])
@@ -201,7 +201,7 @@ def check_summary(program, directory):
 
 def inside(arguments):
     import exported
-    with tempfile.TemporaryDirectory(prefix="llmprof-tables-") as directory:
+    with tempfile.TemporaryDirectory(prefix="gpuwhy-tables-") as directory:
         recordings = [exported.make_golden(directory, case) for case in exported.GOLDEN] + [exported.make_hostile(directory)]
         large = pathlib.Path(directory) / "large.sqlite"
         run(arguments.make_trace, large, 150_000)  # more than one row group

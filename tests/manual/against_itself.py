@@ -22,8 +22,8 @@ def main():
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         for i in range(tries):
-            run = subprocess.run([build / "llmprof", "run", "--repeat", repeats, "--passes", "baseline", "--against",
-                                  "workload.environment.LLMPROF_SIDE=b", "model.target=llama_100m"], cwd=folder,
+            run = subprocess.run([build / "gpuwhy", "run", "--repeat", repeats, "--passes", "baseline", "--against",
+                                  "workload.environment.GPUWHY_SIDE=b", "model.target=llama_100m"], cwd=folder,
                                  capture_output=True, text=True)
             assert run.returncode in (0, 3, 4), run.stderr
             comparison = json.loads((pathlib.Path(folder) / run.stdout.strip() / "compare.json").read_text())

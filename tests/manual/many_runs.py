@@ -3,7 +3,7 @@
 """Run after run of a real LLM under the real nsys: none hangs, none fails, none leaves a process, a session of nsys or a
 scratch folder behind. Some minutes, so it is not part of ctest:
 
-  python3 tests/manual/many_runs.py --program build/release/llmprof [--runs 50] [--target llama_tiny]
+  python3 tests/manual/many_runs.py --program build/release/gpuwhy [--runs 50] [--target llama_tiny]
 """
 import argparse
 import os
@@ -31,7 +31,7 @@ def main():
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--target", default="llama_tiny")
     asked = parser.parse_args()
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-many-"))
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="gpuwhy-many-"))
     scratch = directory / "scratch"
     scratch.mkdir()
     lengths, retries = [], 0
@@ -46,7 +46,7 @@ def main():
             run = Run(result.returncode, result.stdout, result.stderr)
             assert run.code == 0 and (run.bundle / "nsys/run.sqlite").exists(), (number, str(run))
             assert not processes_of(run.bundle), (number, processes_of(run.bundle))
-            left = [path.name for path in scratch.iterdir() if path.name.startswith("llmprof-")]
+            left = [path.name for path in scratch.iterdir() if path.name.startswith("gpuwhy-")]
             assert not left, (number, left)
             assert run.bundle.name not in sessions(), number
             retries += "once more" in run.err

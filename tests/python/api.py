@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test of the Python package against the program, on every recording.
 
-Each recording of tests/golden, and of the corpus where it is there, is read by `llmprof analyze --json` and by llmprof.open().
+Each recording of tests/golden, and of the corpus where it is there, is read by `gpuwhy analyze --json` and by gpuwhy.open().
 Both give the same metrics, byte for byte, or refuse the file with the same sentence. Every table is compared with the metrics,
 field by field; launches, which the metrics only sum up, are summed up here.
 """
@@ -70,7 +70,7 @@ def rows_of(table):
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
-def check_lists(llmprof, profile, path):
+def check_lists(gpuwhy, profile, path):
     """Number of rows that are equal to those of the metrics."""
     count = 0
     for name, key in LISTS.items():
@@ -79,7 +79,7 @@ def check_lists(llmprof, profile, path):
         if expected is None or (key.startswith("structure.") and structure.get("reason")):
             try:
                 len(profile.table(name))
-            except llmprof.Error as error:
+            except gpuwhy.Error as error:
                 assert error.kind == "absent" and error.message, (path, name, error.kind)
                 continue
             sys.exit(f"{path}: {name} has rows, the metrics have none")
@@ -95,10 +95,10 @@ def check_lists(llmprof, profile, path):
     return count
 
 
-def check_launches(llmprof, profile, path):
+def check_launches(gpuwhy, profile, path):
     try:
         launches = profile.launches.to_dict()
-    except llmprof.Error as error:
+    except gpuwhy.Error as error:
         assert error.kind == "absent" and "summary" in error.message, error
         return 0
     totals = collections.defaultdict(lambda: [0, 0])
@@ -138,27 +138,27 @@ def check_steps(profile, path):
         assert sum(row[row._fields.index("compute_ns"):]) == row.window_ns, (path, row)
 
 
-def check_types(llmprof, profile):
+def check_types(gpuwhy, profile):
     """The typed rows name exactly the columns."""
-    for name, row_type in (("findings", llmprof.Finding), ("stages", llmprof.Stage), ("steps", llmprof.Step),
-                           ("ledger", llmprof.Ledger), ("kernels", llmprof.Kernel), ("launches", llmprof.Launch),
-                           ("layers", llmprof.LayerPart), ("requests", llmprof.Request)):
+    for name, row_type in (("findings", gpuwhy.Finding), ("stages", gpuwhy.Stage), ("steps", gpuwhy.Step),
+                           ("ledger", gpuwhy.Ledger), ("kernels", gpuwhy.Kernel), ("launches", gpuwhy.Launch),
+                           ("layers", gpuwhy.LayerPart), ("requests", gpuwhy.Request)):
         try:
             columns = profile.table(name).columns
-        except llmprof.Error:
+        except gpuwhy.Error:
             continue
         assert columns == [field.rstrip("_") for field in row_type._fields], (name, columns, row_type._fields)
         yield name
 
 
-def test_all_recordings(llmprof, arguments, directory):
+def test_all_recordings(gpuwhy, arguments, directory):
     num_equal = num_refused = num_rows = num_launches = 0
     typed = set()
     for path in [*golden_recordings(directory), *(corpus_recordings(arguments.corpus) if arguments.corpus.is_dir() else [])]:
         run = subprocess.run([arguments.program, "analyze", "--json", path], capture_output=True, text=True, timeout=300)
         try:
-            profile = llmprof.open(path)
-        except llmprof.Error as error:
+            profile = gpuwhy.open(path)
+        except gpuwhy.Error as error:
             assert run.returncode != 0, f"{path}: refused by the package alone: {error}"
             assert error.message in run.stderr, (path, error.message, run.stderr)
             assert not error.hint or error.hint in run.stderr, (path, error.hint, run.stderr)
@@ -168,11 +168,11 @@ def test_all_recordings(llmprof, arguments, directory):
         if profile.metrics_json() != run.stdout:
             sys.exit(f"{path}: the package differs from the program")
         assert profile.verdict == profile.metrics["verdict"]
-        num_rows += check_lists(llmprof, profile, path)
-        num_launches += check_launches(llmprof, profile, path)
+        num_rows += check_lists(gpuwhy, profile, path)
+        num_launches += check_launches(gpuwhy, profile, path)
         if profile.metrics["steps"] or profile.metrics["ledgers"]:
             check_steps(profile, path)
-        typed.update(check_types(llmprof, profile))
+        typed.update(check_types(gpuwhy, profile))
         num_equal += 1
     print(f"{num_equal} recordings with equal metrics, {num_refused} refused alike, {num_rows} rows and {num_launches} launches"
           f" checked{'' if arguments.corpus.is_dir() else '; without the corpus'}")
@@ -180,7 +180,7 @@ def test_all_recordings(llmprof, arguments, directory):
     assert typed >= {"findings", "stages", "steps", "ledger", "kernels", "launches", "layers"}, typed
 
 
-def test_options(llmprof, arguments, directory):
+def test_options(gpuwhy, arguments, directory):
     """Options mean what they mean on the command line."""
     path = make_recording(directory / "options.sqlite")
     for keywords, options in (({"model": "llama_3_1_8b"}, ["--model", "llama_3_1_8b"]),
@@ -192,33 +192,33 @@ def test_options(llmprof, arguments, directory):
                               ({"device": 0}, ["--gpu", "0"])):
         run = subprocess.run([arguments.program, "analyze", path, "--json", *options], capture_output=True, text=True, timeout=250)
         assert run.returncode == 0, run.stderr
-        assert llmprof.open(path, **keywords).metrics_json() == run.stdout, keywords
+        assert gpuwhy.open(path, **keywords).metrics_json() == run.stdout, keywords
     for keywords, words in (({"model": "lama_3_1_8b"}, "no model"), ({"gpu": "H100"}, "3 GPUs with different speeds"),
                             ({"gpu": "H100-SXM5-80GB"}, "names its GPU"),
                             ({"steps": "x"}, "steps takes"), ({"batch": 0}, "batch takes"), ({"slo": "ttft=1s"}, "--slo requires"),
                             ({"device": 7}, "not in the recording"), ({"memory_limit": "much"}, "memory_limit takes")):
         try:
-            llmprof.open(path, **keywords)
-        except llmprof.Error as error:
+            gpuwhy.open(path, **keywords)
+        except gpuwhy.Error as error:
             assert error.kind == "usage" and words in error.message, (keywords, error.kind, error.message)
         else:
             sys.exit(f"{keywords} was taken")
 
 
-def test_requests(llmprof, arguments, directory):
+def test_requests(gpuwhy, arguments, directory):
     folder = directory / "requests"
     folder.mkdir()
     load = Load(parser_of_loads().parse_args(["--requests", "40", "--seed", "3"]))
     write_all(load, folder)
     clients = folder / "requests.jsonl"
-    profile = llmprof.open(folder / "run.sqlite", requests=clients)
+    profile = gpuwhy.open(folder / "run.sqlite", requests=clients)
     out = directory / "requests-out"
     run = subprocess.run([arguments.program, "analyze", folder / "run.sqlite", "--requests", clients, "--json", "-o", out,
                           "-q"], capture_output=True, text=True, timeout=120)
     assert run.returncode == 0 and profile.metrics_json() == run.stdout, run.stderr
     with (out / "requests.csv").open() as file:
         expected = {row["id"]: row for row in csv.DictReader(file)}
-    assert list(check_types(llmprof, profile))[-1] == "requests"
+    assert list(check_types(gpuwhy, profile))[-1] == "requests"
     assert len(profile.requests) == len(expected) > 10
     for row in profile.requests:
         line = expected[row.id]
@@ -228,22 +228,22 @@ def test_requests(llmprof, arguments, directory):
             assert line[field] == ("" if value is None else str(value)), (row.id, field, line[field], value)
 
 
-def test_compare(llmprof, arguments, directory):
+def test_compare(gpuwhy, arguments, directory):
     base = make_recording(directory / "base.sqlite")
     candidate = make_recording(directory / "candidate.sqlite", "analyze-llm")
     run = subprocess.run([arguments.program, "compare", base, candidate, "--json"], capture_output=True, text=True, timeout=250)
-    by_path = llmprof.compare(base, candidate)
+    by_path = gpuwhy.compare(base, candidate)
     assert by_path.metrics == json.loads(run.stdout), "compare differs from the program"
-    by_profile = llmprof.compare(llmprof.open(base), [llmprof.open(candidate)])
+    by_profile = gpuwhy.compare(gpuwhy.open(base), [gpuwhy.open(candidate)])
     assert by_profile.verdict == by_path.verdict and by_profile.metrics["kernels"] == by_path.metrics["kernels"]
     assert "<html" in by_path.html() and by_path._repr_html_().startswith("<iframe sandbox=")
-    assert llmprof.compare(base, base).verdict != by_path.verdict or by_path.sentence
+    assert gpuwhy.compare(base, base).verdict != by_path.verdict or by_path.sentence
 
 
-def test_objects(llmprof, arguments, directory):
+def test_objects(gpuwhy, arguments, directory):
     """Rows, slices, lifetimes, pages and errors."""
     path = make_recording(directory / "objects.sqlite")
-    profile = llmprof.open(str(path))
+    profile = gpuwhy.open(str(path))
     kernels = profile.kernels
     assert kernels[0] == list(kernels)[0] == kernels[:1][0] and kernels[-1] == kernels[len(kernels) - 1]
     assert kernels[0].total_ns == kernels.column("total_ns")[0] and kernels[::2] == list(kernels)[::2]
@@ -262,7 +262,7 @@ def test_objects(llmprof, arguments, directory):
     first = launches[0]
     profile.close()
     assert launches[0] == first  # what was read stays
-    for closed in (lambda: profile.verdict, lambda: profile.kernels.__arrow_c_stream__(), lambda: llmprof.compare(profile, path)):
+    for closed in (lambda: profile.verdict, lambda: profile.kernels.__arrow_c_stream__(), lambda: gpuwhy.compare(profile, path)):
         try:
             closed()
         except ValueError:
@@ -270,17 +270,17 @@ def test_objects(llmprof, arguments, directory):
         sys.exit("a closed profile was used")
     for name, kind in (("no-such-file.sqlite", "input"), ("", "input")):
         try:
-            llmprof.open(name)
-        except llmprof.Error as error:
+            gpuwhy.open(name)
+        except gpuwhy.Error as error:
             assert error.message, kind
         else:
             sys.exit(f"{name!r} was opened")
     try:
-        len(llmprof.open(path).table("nothing"))
-    except llmprof.Error as error:
+        len(gpuwhy.open(path).table("nothing"))
+    except gpuwhy.Error as error:
         assert error.kind == "usage" and "launches" in error.hint and error.hint in str(error)
     # Capsules that nobody takes release what they hold.
-    with llmprof.open(path) as again:
+    with gpuwhy.open(path) as again:
         for _ in range(50):
             again.launches.__arrow_c_stream__()
             again.kernels.__arrow_c_array__()
@@ -288,7 +288,7 @@ def test_objects(llmprof, arguments, directory):
     gc.collect()
 
 
-def test_hostile_names(llmprof, directory):
+def test_hostile_names(gpuwhy, directory):
     """A kernel's name may hold anything; a column of texts holds UTF-8."""
     import sqlite3
 
@@ -299,7 +299,7 @@ def test_hostile_names(llmprof, directory):
     connection.commit()
     connection.close()
     assert changed > 0
-    profile = llmprof.open(path)
+    profile = gpuwhy.open(path)
     names = set(profile.launches.column("kernel_name"))
     assert any("\ufffd" in name for name in names), names
     assert {kernel["kernel_name"] for kernel in profile.metrics["kernels"]} == set(profile.kernels.column("kernel_name"))
@@ -312,19 +312,19 @@ def test_header(source):
         print("c.h is not compiled: no cc")
         return
     subprocess.run([compiler, "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x", "c",
-                    source / "include/llmprof/c.h"], check=True)
+                    source / "include/gpuwhy/c.h"], check=True)
 
 
 def test_moved_column(directory):
     """Arrow lets a receiver keep one column and release the rest."""
     import ctypes
 
-    from llmprof import _native
+    from gpuwhy import _native
 
     path = make_recording(directory / "moved.sqlite")
-    import llmprof
+    import gpuwhy
 
-    profile = llmprof.open(path)
+    profile = gpuwhy.open(path)
     with profile._handle as pointer:
         batch = _native.Batch(pointer, b"kernels")
     expected = batch.values(0, 0, len(batch))
@@ -342,12 +342,12 @@ def test_moved_column(directory):
         assert not held.release
 
 
-def test_threads(llmprof, directory):
+def test_threads(gpuwhy, directory):
     """Python goes on while the library works, and threads do not disturb each other."""
     path = make_recording(directory / "threads.sqlite")
-    expected = llmprof.open(path).metrics_json()
+    expected = gpuwhy.open(path).metrics_json()
     results = []
-    threads = [threading.Thread(target=lambda: results.append(llmprof.open(path).metrics_json())) for _ in range(6)]
+    threads = [threading.Thread(target=lambda: results.append(gpuwhy.open(path).metrics_json())) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -363,7 +363,7 @@ def test_threads(llmprof, directory):
 
     results.clear()
     for wait_s in (0, 0.001, 0.005, 0.02):
-        profile = llmprof.open(path)
+        profile = gpuwhy.open(path)
         thread = threading.Thread(target=page_of, args=(profile,))
         thread.start()
         time.sleep(wait_s)
@@ -373,32 +373,32 @@ def test_threads(llmprof, directory):
     assert results == [True] * 4
 
 
-def test_marks(llmprof, arguments, directory):
+def test_marks(gpuwhy, arguments, directory):
     """Marks are ranges of domain LLM with their tokens; without a listener they are nothing."""
     assert "ctypes" not in subprocess.run(
-        [sys.executable, "-c", "import llmprof, sys\nwith llmprof.mark('prefill', tokens=1): pass\nprint(*sys.modules)"],
+        [sys.executable, "-c", "import gpuwhy, sys\nwith gpuwhy.mark('prefill', tokens=1): pass\nprint(*sys.modules)"],
         env={**os.environ, "NVTX_INJECTION64_PATH": ""}, capture_output=True, text=True, check=True).stdout.split()
     try:
-        llmprof.mark("prefil")
+        gpuwhy.mark("prefil")
     except ValueError as error:
         assert "decode_step" in str(error)
     else:
         sys.exit("a mark that is not there was made")
-    library = pathlib.Path(os.environ["LLMPROF_LIBRARY"]).parent / "libllmprof_nvtx.so"
+    library = pathlib.Path(os.environ["GPUWHY_LIBRARY"]).parent / "libgpuwhy_nvtx.so"
     if not arguments.read_ranges or not library.is_file():
-        print("marks are not read back: no libllmprof_nvtx.so")
+        print("marks are not read back: no libgpuwhy_nvtx.so")
         return
     recorded = directory / "marks"
     recorded.mkdir()
-    program = ("import llmprof\n"
-               "with llmprof.mark('request'):\n"
-               "    with llmprof.mark('prefill', tokens=512): pass\n"
+    program = ("import gpuwhy\n"
+               "with gpuwhy.mark('request'):\n"
+               "    with gpuwhy.mark('prefill', tokens=512): pass\n"
                "    try:\n"
-               "        with llmprof.mark('decode_step', tokens=4): raise KeyError\n"
+               "        with gpuwhy.mark('decode_step', tokens=4): raise KeyError\n"
                "    except KeyError: pass\n"
-               "with llmprof.mark('warmup'): pass\n")
+               "with gpuwhy.mark('warmup'): pass\n")
     subprocess.run([sys.executable, "-c", program], check=True, timeout=250,
-                   env={**os.environ, "NVTX_INJECTION64_PATH": str(library), "LLMPROF_NVTX_DIR": str(recorded)})
+                   env={**os.environ, "NVTX_INJECTION64_PATH": str(library), "GPUWHY_NVTX_DIR": str(recorded)})
     run = subprocess.run([arguments.read_ranges, "ranges", recorded], capture_output=True, text=True, check=True)
     rows = list(csv.DictReader(run.stdout.splitlines()))
     found = {(row["domain"], row["name"]) for row in rows}
@@ -408,10 +408,10 @@ def test_marks(llmprof, arguments, directory):
 
 def test_import_time(limit_ms):
     """Processor time, of the quickest of several starts: the machine may be busy."""
-    code = "import time; begin = time.process_time(); import llmprof; print((time.process_time() - begin) * 1e3)"
+    code = "import time; begin = time.process_time(); import gpuwhy; print((time.process_time() - begin) * 1e3)"
     starts = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True) for _ in range(9)]
     taken_ms = min(float(start.stdout) for start in starts)
-    print(f"import llmprof takes {taken_ms:.1f} ms")
+    print(f"import gpuwhy takes {taken_ms:.1f} ms")
     assert taken_ms < limit_ms, taken_ms
 
 
@@ -424,25 +424,25 @@ def main():
     parser.add_argument("--read-ranges")
     parser.add_argument("--import-limit-ms", type=float, default=30)
     arguments = parser.parse_args()
-    os.environ["LLMPROF_LIBRARY"] = arguments.library
+    os.environ["GPUWHY_LIBRARY"] = arguments.library
     os.environ["PYTHONPATH"] = str(arguments.source / "python")
     sys.path.insert(0, str(arguments.source / "python"))
-    import llmprof
+    import gpuwhy
 
     version = subprocess.run([arguments.program, "--version"], capture_output=True, text=True, check=True).stdout
-    assert llmprof.__version__ == version.split()[1], (llmprof.__version__, version)
+    assert gpuwhy.__version__ == version.split()[1], (gpuwhy.__version__, version)
     with tempfile.TemporaryDirectory() as temporary:
         directory = pathlib.Path(temporary)
-        test_objects(llmprof, arguments, directory)
-        test_hostile_names(llmprof, directory)
-        test_options(llmprof, arguments, directory)
-        test_requests(llmprof, arguments, directory)
-        test_compare(llmprof, arguments, directory)
-        test_threads(llmprof, directory)
+        test_objects(gpuwhy, arguments, directory)
+        test_hostile_names(gpuwhy, directory)
+        test_options(gpuwhy, arguments, directory)
+        test_requests(gpuwhy, arguments, directory)
+        test_compare(gpuwhy, arguments, directory)
+        test_threads(gpuwhy, directory)
         test_header(arguments.source)
         test_moved_column(directory)
-        test_marks(llmprof, arguments, directory)
-        test_all_recordings(llmprof, arguments, directory)
+        test_marks(gpuwhy, arguments, directory)
+        test_all_recordings(gpuwhy, arguments, directory)
     test_import_time(arguments.import_limit_ms)
 
 

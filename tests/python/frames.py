@@ -17,18 +17,18 @@ sys.path.insert(0, str(TESTS))
 
 def check_frames(path, requests):
     import duckdb
-    import llmprof
+    import gpuwhy
     import pandas
     import polars
     import pyarrow
 
-    profile = llmprof.open(path, requests=requests)
+    profile = gpuwhy.open(path, requests=requests)
     num_tables = 0
     for name in profile.tables:
         source = profile.table(name)
         try:
             expected = source.to_dict()
-        except llmprof.Error as error:
+        except gpuwhy.Error as error:
             assert error.kind == "absent", (name, error)
             continue
         num_tables += 1
@@ -107,7 +107,7 @@ def main():
         write_all(Load(parser_of_loads().parse_args(["--requests", "40", "--seed", "3"])), serving)
         for name in ("run", "before", "after"):
             make_recording(directory / f"{name}.sqlite")
-        environment = {**os.environ, "LLMPROF_LIBRARY": arguments.library, "PYTHONPATH": str(arguments.source / "python")}
+        environment = {**os.environ, "GPUWHY_LIBRARY": arguments.library, "PYTHONPATH": str(arguments.source / "python")}
         command = [python, __file__, "--library", arguments.library, "--source", arguments.source, "--check",
                    serving / "run.sqlite", serving / "requests.jsonl"]
         sys.exit(subprocess.run(command, env=environment, cwd=directory, timeout=280).returncode)

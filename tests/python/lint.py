@@ -10,15 +10,15 @@ import tempfile
 from prefix import tools_python
 
 # A user's program, checked against the package's annotations.
-USE = """import llmprof
-p = llmprof.open("run.sqlite", model="llama_3_1_8b")
+USE = """import gpuwhy
+p = gpuwhy.open("run.sqlite", model="llama_3_1_8b")
 times: list[int] = [kernel.total_ns for kernel in p.kernels]
-first: llmprof.Finding = p.findings[0]
-rows: list[llmprof.Launch] = p.launches[:10]
-with llmprof.mark("prefill", tokens=512):
+first: gpuwhy.Finding = p.findings[0]
+rows: list[gpuwhy.Launch] = p.launches[:10]
+with gpuwhy.mark("prefill", tokens=512):
     pass
 """
-WRONG = USE + 'name: int = p.kernels[0].short_name\np.kernls\nllmprof.open("run.sqlite", modle="x")\n'
+WRONG = USE + 'name: int = p.kernels[0].short_name\np.kernls\ngpuwhy.open("run.sqlite", modle="x")\n'
 
 
 def run(python, *command, cwd):
@@ -36,7 +36,7 @@ def main():
         (directory / "use.py").write_text(USE)
         (directory / "wrong.py").write_text(WRONG)
         settings = ["--config-file", source / "pyproject.toml", "--cache-dir", directory / "cache"]
-        checked = run(python, "mypy", *settings, source / "python/llmprof", directory / "use.py", cwd=source / "python")
+        checked = run(python, "mypy", *settings, source / "python/gpuwhy", directory / "use.py", cwd=source / "python")
         if checked.returncode:
             sys.exit(checked.stdout + checked.stderr)
         wrong = run(python, "mypy", *settings, directory / "wrong.py", cwd=source / "python")

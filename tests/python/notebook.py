@@ -48,7 +48,7 @@ def main():
         serving = directory / "serving"
         serving.mkdir()
         write_all(Load(parser_of_loads().parse_args(["--requests", "80", "--seed", "3"])), serving)
-        environment = {**os.environ, "LLMPROF_LIBRARY": arguments.library, "PYTHONPATH": str(arguments.source / "python"),
+        environment = {**os.environ, "GPUWHY_LIBRARY": arguments.library, "PYTHONPATH": str(arguments.source / "python"),
                        "MPLBACKEND": "module://matplotlib_inline.backend_inline", "IPYTHONDIR": str(directory / "ipython")}
         command = [python, __file__, "--library", arguments.library, "--source", arguments.source, "--execute",
                    arguments.source / "docs/notebooks/questions.ipynb", directory]

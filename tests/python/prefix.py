@@ -9,7 +9,7 @@ NOT_HERE = 77
 
 def tools_python():
     """Its interpreter. Ends the test as skipped where there is none."""
-    prefix = pathlib.Path(os.environ.get("LLMPROF_PYTHON_PREFIX") or pathlib.Path.home() / ".cache/llmprof/python")
+    prefix = pathlib.Path(os.environ.get("GPUWHY_PYTHON_PREFIX") or pathlib.Path.home() / ".cache/gpuwhy/python")
     if not (prefix / "installed").is_file():
         print(f"Skipped: {prefix} is not there; tools/install-deps.sh python makes it")
         sys.exit(NOT_HERE)

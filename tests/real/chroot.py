@@ -50,7 +50,7 @@ class System:
 
     def check(self, program, recording, truth):
         shutil.copy(recording, self.root / "root/run.sqlite")
-        assert "llmprof" in self.run(program, "--version")
+        assert "gpuwhy" in self.run(program, "--version")
         metrics = json.loads(self.run(program, "analyze", "/root/run.sqlite", "--json"))
         assert metrics["kernels"] == truth["kernels"] and metrics["stages"] == truth["stages"]
         self.run(program, "analyze", "/root/run.sqlite", "--out", "/root/report")
@@ -62,15 +62,15 @@ class System:
 
 
 def check_static(build, folder, recording, truth):
-    if "llmprof_static" not in run("cmake", "--build", build, "--target", "help"):
+    if "gpuwhy_static" not in run("cmake", "--build", build, "--target", "help"):
         print("skipped: no static libraries (tools/install-deps.sh static), so that there is no static program")
         return False
-    tarball = folder / "llmprof.tar.gz"
+    tarball = folder / "gpuwhy.tar.gz"
     run(ROOT / "packaging/tarball.sh", build, tarball)
     older = {"trixie": "bookworm", "bookworm": "bullseye", "bullseye": "buster"}.get(release(), "bullseye")
     system = System(older, folder)
     run("tar", "-C", system.root / "opt", "-xzf", tarball)
-    program = next(system.root.glob("opt/*/bin/llmprof"))
+    program = next(system.root.glob("opt/*/bin/gpuwhy"))
     assert "not a dynamic" in subprocess.run(["ldd", program], capture_output=True, text=True).stderr
     system.check(f"/{program.relative_to(system.root)}", recording, truth)
     print(f"static program: {program.stat().st_size / 1e6:.1f} MB, used on {older}")
@@ -82,11 +82,11 @@ def check_package(build, folder, recording, truth):
     if package is None:
         return False
     system = System(release(), folder)
-    shutil.copy(package, system.root / "root/llmprof.deb")
-    system.run("apt-get", "install", "-qq", "-y", "--no-install-recommends", "/root/llmprof.deb")
-    system.check("llmprof", recording, truth)
-    system.run("apt-get", "remove", "-qq", "-y", "llmprof")
-    left = [path for path in system.root.glob("usr/**/*llmprof*") if not path.is_dir()]
+    shutil.copy(package, system.root / "root/gpuwhy.deb")
+    system.run("apt-get", "install", "-qq", "-y", "--no-install-recommends", "/root/gpuwhy.deb")
+    system.check("gpuwhy", recording, truth)
+    system.run("apt-get", "remove", "-qq", "-y", "gpuwhy")
+    left = [path for path in system.root.glob("usr/**/*gpuwhy*") if not path.is_dir()]
     assert not left, left
     print(f"{package.name}: installed, used and removed on {release()}")
     return True
@@ -102,7 +102,7 @@ def main():
     if os.geteuid() != 0 or not shutil.which("debootstrap") or not mirror():
         print("skipped: needs root, debootstrap and a Debian mirror")
         return 77
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-chroot-"))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="gpuwhy-chroot-"))
     try:
         recording = make_recording(folder / "run.sqlite")
         truth = json.loads(run(asked.program, "analyze", recording, "--json"))

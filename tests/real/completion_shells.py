@@ -10,12 +10,12 @@ import tempfile
 
 # line typed so far -> offers that must be there, offers that must not
 CASES = [
-    ("llmprof do", {"doctor"}, {"config"}),
-    ("llmprof ", {"doctor", "config", "list", "completion", "--version"}, {"show", "gpus"}),
-    ("llmprof config ", {"show"}, {"doctor"}),
-    ("llmprof config show run.m", {"run.mode="}, {"run.top_n_kernels="}),
-    ("llmprof config show --o", {"--origin"}, {"--json"}),
-    ("llmprof list g", {"gpus"}, {"keys"}),
+    ("gpuwhy do", {"doctor"}, {"config"}),
+    ("gpuwhy ", {"doctor", "config", "list", "completion", "--version"}, {"show", "gpus"}),
+    ("gpuwhy config ", {"show"}, {"doctor"}),
+    ("gpuwhy config show run.m", {"run.mode="}, {"run.top_n_kernels="}),
+    ("gpuwhy config show --o", {"--origin"}, {"--json"}),
+    ("gpuwhy list g", {"gpus"}, {"keys"}),
 ]
 
 
@@ -24,7 +24,7 @@ def bash(script, line):
 source {script}
 compopt() {{ :; }}
 COMP_LINE='{line}' COMP_POINT={len(line)}
-_llmprof
+_gpuwhy
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
     return subprocess.run(["bash", "--norc", "-c", driver], capture_output=True, text=True, check=True, timeout=250)
@@ -44,7 +44,7 @@ source {script}
 compadd() {{ print -l -- "${{(@P)@[-1]}}"; }}
 words=({line} {"''" if line.endswith(" ") else ""})
 CURRENT=${{#words}}
-_llmprof
+_gpuwhy
 """
     return subprocess.run(["zsh", "-f", "-c", driver], capture_output=True, text=True, check=True, timeout=250)
 

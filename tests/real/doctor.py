@@ -45,7 +45,7 @@ def main():
 
     report, code = doctor(program)
     assert code == 0, code
-    assert report["schema"] == "llmprof.doctor" and report["schema_version"] == 1
+    assert report["schema"] == "gpuwhy.doctor" and report["schema_version"] == 1
 
     nsys = report["tools"]["nsys"]
     assert nsys["version_full"] in output("nsys", "--version"), nsys
@@ -95,7 +95,7 @@ def main():
         real = pathlib.Path(shutil.which("nsys")).resolve()
         if real.parent.name == alone.name:
             shutil.copy(real, alone)
-            lone, _ = doctor(program, LLMPROF_NSYS=str(alone / "nsys"))
+            lone, _ = doctor(program, GPUWHY_NSYS=str(alone / "nsys"))
             check = check_of(lone, "nsys_importer")
             assert check["status"] == "FAIL" and "QdstrmImporter" in check["finding"] and check["remedy"], check
         else:
@@ -104,7 +104,7 @@ def main():
         fake = directory / "new-nsys"
         fake.write_text("#!/bin/sh\necho 'NVIDIA Nsight Systems version 2025.3.1.90-253135822126v0'\n")
         fake.chmod(0o755)
-        new, _ = doctor(program, LLMPROF_NSYS=str(fake))
+        new, _ = doctor(program, GPUWHY_NSYS=str(fake))
         assert new["tools"]["nsys"]["version"] == "2025.3.1"
         assert new["tools"]["nsys"]["dialect"]["kernel_summary_report"] == "cuda_gpu_kern_sum"
         assert new["tools"]["nsys"]["dialect"]["report_names_from"] == "version"

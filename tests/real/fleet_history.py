@@ -42,18 +42,18 @@ class Test:
         self.peace_s = 2 if arguments.large else 0.3  # between a node's return and the next one's death
         self.data = self.folder / "history"
 
-    def llmprof(self, *words, code=0, **options):
+    def gpuwhy(self, *words, code=0, **options):
         result = subprocess.run([self.program, "fleet", *map(str, words)], capture_output=True, text=True, timeout=500,
                                 env={**os.environ, "NO_PROXY": "127.0.0.1"}, **options)
         assert code is None or result.returncode == code, (words, result.returncode, result.stdout, result.stderr)
         return result
 
     def push(self, nodes, spool, batch_rows, *files, wait=400, code=0):
-        return self.llmprof("push", *files, "--to", nodes, "--spool", self.folder / spool, "--batch-rows", batch_rows,
+        return self.gpuwhy("push", *files, "--to", nodes, "--spool", self.folder / spool, "--batch-rows", batch_rows,
                             "--wait", wait, code=code)
 
     def answers(self, where):
-        return {name: json.loads(self.llmprof(*words, "--to", where, "--json").stdout) for name, words in QUESTIONS.items()}
+        return {name: json.loads(self.gpuwhy(*words, "--to", where, "--json").stdout) for name, words in QUESTIONS.items()}
 
 
 def step(text):
@@ -112,16 +112,16 @@ def sync(nodes, database):
 
 
 def check_replicas(test, nodes, truth):
-    """Each replica by itself, with no help of llmprof: the rows that count, summed by the test's own query."""
-    sync(nodes, "llmprof")
+    """Each replica by itself, with no help of gpuwhy: the rows that count, summed by the test's own query."""
+    sync(nodes, "gpuwhy")
     for pair in ((1, 3), (2, 4)):
         rows, calls, total_ns, stored, histogram = 0, 0, 0, 0, {}
         for n in pair:
-            answer = nodes.query(n, "SELECT count(), sum(calls), sum(total_ns) FROM llmprof.kernels_local FINAL")
+            answer = nodes.query(n, "SELECT count(), sum(calls), sum(total_ns) FROM gpuwhy.kernels_local FINAL")
             more = [int(x) for x in answer.split("\t")]
             rows, calls, total_ns = rows + more[0], calls + more[1], total_ns + more[2]
-            stored += int(nodes.query(n, "SELECT count() FROM llmprof.kernels_local"))
-            for line in nodes.query(n, "SELECT step, sum(launches) FROM llmprof.kernels_local FINAL ARRAY JOIN hist_steps AS step, "
+            stored += int(nodes.query(n, "SELECT count() FROM gpuwhy.kernels_local"))
+            for line in nodes.query(n, "SELECT step, sum(launches) FROM gpuwhy.kernels_local FINAL ARRAY JOIN hist_steps AS step, "
                                        "hist_counts AS launches GROUP BY step").splitlines():
                 key, count = line.split("\t")
                 histogram[key] = histogram.get(key, 0) + int(count)
@@ -145,7 +145,7 @@ def check_planted(test, nodes, truth, answers):
         times, busy = [], slowness()
         for _ in range(7):
             started = time.monotonic()
-            test.llmprof(*QUESTIONS[name], "--to", nodes.urls())
+            test.gpuwhy(*QUESTIONS[name], "--to", nodes.urls())
             times.append(time.monotonic() - started)
         step(f"{name}: {min(times) * 1000:.0f} ms, the whole command, best of 7")
         # A busy machine must not fail the test; a full table scan must.
@@ -164,29 +164,29 @@ def check_incomplete(test, nodes):
         (part / rank.name).write_bytes(rank.read_bytes())
     other = ["--database", "other"]
     spool = ["--spool", test.folder / "i"]
-    assert "0 runs sealed" in test.llmprof("push", part, "--to", nodes.url(1), *other, *spool).stdout
+    assert "0 runs sealed" in test.gpuwhy("push", part, "--to", nodes.url(1), *other, *spool).stdout
     sync(nodes, "other")
     for where in (["--to", part], ["--to", nodes.url(1), *other]):
-        assert "run run-000: 3 of 4 ranks" in test.llmprof("top", *where).stderr
-        assert "3 of 4  no " in " ".join(test.llmprof("status", *where).stdout.split("\n")[1:]).replace("   ", "  ")
-    test.llmprof("push", ranks[3], "--to", nodes.url(2), *other, *spool)
+        assert "run run-000: 3 of 4 ranks" in test.gpuwhy("top", *where).stderr
+        assert "3 of 4  no " in " ".join(test.gpuwhy("status", *where).stdout.split("\n")[1:]).replace("   ", "  ")
+    test.gpuwhy("push", ranks[3], "--to", nodes.url(2), *other, *spool)
     sync(nodes, "other")
-    test.llmprof("push", "--to", nodes.url(2), *other, *spool)  # seals what lag may have hidden from the last one
+    test.gpuwhy("push", "--to", nodes.url(2), *other, *spool)  # seals what lag may have hidden from the last one
     sync(nodes, "other")
-    run = json.loads(test.llmprof("status", "--to", nodes.url(1), *other, "--json").stdout)["runs"][0]
+    run = json.loads(test.gpuwhy("status", "--to", nodes.url(1), *other, "--json").stdout)["runs"][0]
     assert run["ranks"] == 4 and run["is_sealed"], run
 
 
 def check_credentials(test, nodes):
-    guarded = {**os.environ, "LLMPROF_CLICKHOUSE_USER": "guarded", "LLMPROF_CLICKHOUSE_PASSWORD": cluster.SECRET}
+    guarded = {**os.environ, "GPUWHY_CLICKHOUSE_USER": "guarded", "GPUWHY_CLICKHOUSE_PASSWORD": cluster.SECRET}
     for password, code in ((cluster.SECRET, 0), ("wrong", 5)):
         result = subprocess.run([test.program, "fleet", "status", "--to", nodes.url(1)], capture_output=True, text=True,
-                                env={**guarded, "LLMPROF_CLICKHOUSE_PASSWORD": password})
+                                env={**guarded, "GPUWHY_CLICKHOUSE_PASSWORD": password})
         assert result.returncode == code, result
         assert cluster.SECRET not in result.stderr
-    refused = test.llmprof("sql", "DROP TABLE llmprof.kernels", "--to", nodes.url(1), code=5)
+    refused = test.gpuwhy("sql", "DROP TABLE gpuwhy.kernels", "--to", nodes.url(1), code=5)
     assert "readonly" in refused.stderr
-    assert test.llmprof("sql", "SELECT 'a\\tb'", "--to", nodes.url(1)).stdout == "a\\tb\n"
+    assert test.gpuwhy("sql", "SELECT 'a\\tb'", "--to", nodes.url(1)).stdout == "a\\tb\n"
 
 
 def modern_answers(test):
@@ -200,14 +200,14 @@ def modern_answers(test):
                               preexec_fn=cluster.die_with_parent)
     try:
         url = bridge.stdout.readline().strip()
-        ready = test.llmprof("init", "--to", url, "--keep-days", "36500").stdout
+        ready = test.gpuwhy("init", "--to", url, "--keep-days", "36500").stdout
         started = time.monotonic()
         pushed = test.push(url, "m", "150000", test.data)
         step(f"{ready.strip()}: {pushed.stdout.strip()} in {time.monotonic() - started:.1f} s")
         step("two runs again, cut otherwise: " + test.push(url, "m", "4000", "--again", *sorted(test.data.iterdir())[:2]).stdout.strip())
         for table, words in (("kernels", ["CODEC(T64, ZSTD(1))", "TTL day", "non_replicated_deduplication_window"]),
                              ("ranks", ["LowCardinality(String)"])):
-            statement = test.llmprof("sql", f"SHOW CREATE TABLE llmprof.{table}", "--to", url).stdout
+            statement = test.gpuwhy("sql", f"SHOW CREATE TABLE gpuwhy.{table}", "--to", url).stdout
             assert all(word in statement for word in words), statement
         return test.answers(url)
     finally:
@@ -239,16 +239,16 @@ def main():
         with cluster.Cluster(pathlib.Path(folder) / "cluster") as nodes:
             step("ZooKeeper and four servers are up")
             truth = generate(test)
-            step(test.llmprof("init", "--to", nodes.url(1), "--cluster", "fleet").stdout.strip())
-            test.llmprof("init", "--to", nodes.url(3), "--cluster", "fleet")
+            step(test.gpuwhy("init", "--to", nodes.url(1), "--cluster", "fleet").stdout.strip())
+            test.gpuwhy("init", "--to", nodes.url(3), "--cluster", "fleet")
             # All tables are made while all nodes are well: 18.16's queue of statements for a cluster does not always go on after
             # ZooKeeper was killed, and a node then makes its tables much later or never.
-            test.llmprof("init", "--to", nodes.url(1), "--cluster", "fleet", "--database", "other")
+            test.gpuwhy("init", "--to", nodes.url(1), "--cluster", "fleet", "--database", "other")
             push_under_fire(test, nodes)
             push_without_zookeeper(test, nodes)
             check_replicas(test, nodes, truth)
             step("sealed afterwards: " + test.push(nodes.urls(), "seal", "1000").stdout.strip())
-            sync(nodes, "llmprof")
+            sync(nodes, "gpuwhy")
             answers = test.answers(nodes.urls())
             check_planted(test, nodes, truth, answers)
             check_incomplete(test, nodes)

@@ -3,8 +3,8 @@
 """The whole way of a job: 128 ranks on 16 nodes of a real Slurm, their summaries by push and by watch, a ClickHouse cluster of two shards
 with two replicas, and questions to it, to the folder, and to Parquet files by DuckDB: equal to the integer.
 
-Servers, pushes and the watcher are killed with SIGKILL all the while. Three jobs: one under `llmprof run` with nsys on four ranks; one
-whose ranks drop recordings with GPU work into a folder that `llmprof watch` sweeps; and generated ranks with known sums."""
+Servers, pushes and the watcher are killed with SIGKILL all the while. Three jobs: one under `gpuwhy run` with nsys on four ranks; one
+whose ranks drop recordings with GPU work into a folder that `gpuwhy watch` sweeps; and generated ranks with known sums."""
 import argparse
 import concurrent.futures
 import itertools
@@ -50,7 +50,7 @@ class Chain:
         self.chance = random.Random(options.seed)
         self.killed = {"servers": 0, "pushes": 0, "watchers": 0}
 
-    def llmprof(self, *words, codes=(0,)):
+    def gpuwhy(self, *words, codes=(0,)):
         result = subprocess.run([self.options.program, "fleet", *map(str, words)], capture_output=True, text=True, timeout=400, env=self.environment)
         assert result.returncode in codes, (words, result.returncode, result.stdout, result.stderr)
         return result.stdout
@@ -89,7 +89,7 @@ def captured_job(chain, job):
     for folder in job.out.iterdir():  # of runs in which nsys lost its agent
         if folder.name != name:
             shutil.rmtree(folder)
-    step(f"{RANKS} ranks under llmprof run, 4 of them under nsys: run {name}")
+    step(f"{RANKS} ranks under gpuwhy run, 4 of them under nsys: run {name}")
     return job.out / name
 
 
@@ -99,7 +99,7 @@ def push_by_nodes(chain, job, nodes, run):
     script = "\n".join([
         "#!/bin/sh", "n=$SLURM_NODEID", "files=",
         f"for i in $(seq $((n * {slurm.PER_NODE})) $((n * {slurm.PER_NODE} + {slurm.PER_NODE - 1}))); do",
-        f"  files=\"$files $(printf '{run}/rank-%06d' $i)" + "".join(f" $(printf '{folder}/rank-%04d.llmprof' $i)" for folder in made) + "\"",
+        f"  files=\"$files $(printf '{run}/rank-%06d' $i)" + "".join(f" $(printf '{folder}/rank-%04d.gpuwhy' $i)" for folder in made) + "\"",
         "done",
         f"exec {chain.options.program} fleet push $files --to {nodes.urls()} --spool {chain.spools}/$n --batch-rows 600 --wait 120", ""])
     path = chain.scratch / "push.sh"
@@ -157,7 +157,7 @@ def finish_watch(chain, nodes):
     while True:
         result = subprocess.run([chain.options.program, "watch", str(chain.drop), "--out", str(chain.watched), "--to", nodes.urls(), "--once",
                                  "--settle", "1"], env=chain.environment, capture_output=True, text=True, timeout=300)
-        known = json.loads(chain.llmprof("status", "--to", chain.watched / "summaries", "--json"))["runs"]
+        known = json.loads(chain.gpuwhy("status", "--to", chain.watched / "summaries", "--json"))["runs"]
         if result.returncode == 0 and "not sent" not in result.stderr and known and known[0]["ranks"] == RANKS:
             return
         assert time.monotonic() < deadline, (result.returncode, result.stderr[-2000:], known)
@@ -183,12 +183,12 @@ def settle(nodes):
     which it had when it was killed, and fetches them then."""
     for n in servers.NODES:
         for table in TABLES:
-            nodes.synced(n, f"llmprof.{table}_local")
+            nodes.synced(n, f"gpuwhy.{table}_local")
     deadline = time.monotonic() + 120
     for table in TABLES:
         for pair in ((1, 2), (3, 4)):
             while True:
-                counts = {nodes.query(n, f"SELECT count() FROM llmprof.{table}_local FINAL").strip() for n in pair}
+                counts = {nodes.query(n, f"SELECT count() FROM gpuwhy.{table}_local FINAL").strip() for n in pair}
                 if len(counts) == 1:
                     break
                 assert time.monotonic() < deadline, (table, pair, counts)
@@ -198,27 +198,27 @@ def settle(nodes):
 def seal(chain, nodes):
     """After the last replica has caught up, a push without files seals what lag had hidden."""
     settle(nodes)
-    step("afterwards: " + chain.llmprof("push", "--to", nodes.urls(), "--spool", chain.spools / "seal").strip())
+    step("afterwards: " + chain.gpuwhy("push", "--to", nodes.urls(), "--spool", chain.spools / "seal").strip())
     settle(nodes)
 
 
 def check_equal(chain, nodes, truth):
     questions = [*QUESTIONS, ["stragglers", "--run", truth["slow_run"], "--top", "all"], ["regressions", "--base", "v1", "--candidate", "v2"]]
     for words in questions:
-        of_folder, of_cluster = (chain.llmprof(*words, "--to", where, "--json") for where in (chain.all, nodes.urls()))
+        of_folder, of_cluster = (chain.gpuwhy(*words, "--to", where, "--json") for where in (chain.all, nodes.urls()))
         assert of_folder == of_cluster, (words, of_folder[:3000], of_cluster[:3000])
     parquet, clickhouse = of_parquet(chain.options.program, chain.all, chain.scratch / "parquet"), of_clickhouse(chain.options.program, nodes.url(2))
     assert parquet == clickhouse, (parquet, clickhouse)
-    top = json.loads(chain.llmprof("top", "--top", "all", "--to", nodes.urls(), "--json"))
+    top = json.loads(chain.gpuwhy("top", "--top", "all", "--to", nodes.urls(), "--json"))
     assert sorted([k["kernel"], k["calls"], k["total_ns"]] for k in top["kernels"]) == [[k, calls, total] for k, _, calls, total, _ in parquet["kernels"]]
-    layers = json.loads(chain.llmprof("layers", "--top", "all", "--to", nodes.urls(), "--json"))["parts"]
+    layers = json.loads(chain.gpuwhy("layers", "--top", "all", "--to", nodes.urls(), "--json"))["parts"]
     assert sum(part["total_ns"] for part in layers) == sum(row[4] for row in parquet["parts"]), layers
-    known = json.loads(chain.llmprof("status", "--to", nodes.urls(), "--json"))["runs"]
+    known = json.loads(chain.gpuwhy("status", "--to", nodes.urls(), "--json"))["runs"]
     assert len(known) == 2 + MADE_RUNS and all(run["ranks"] == RANKS for run in known), known
     assert sum(run["is_sealed"] for run in known) >= 1 + MADE_RUNS, known  # what was dropped does not say how many ranks there are
-    made = json.loads(chain.llmprof("top", "--top", "all", "--to", chain.made, "--json"))
+    made = json.loads(chain.gpuwhy("top", "--top", "all", "--to", chain.made, "--json"))
     assert made["total_ns"] == int(truth["total_ns"]), made["total_ns"]
-    slow = json.loads(chain.llmprof("stragglers", "--run", truth["slow_run"], "--to", nodes.urls(), "--json"))["stragglers"]
+    slow = json.loads(chain.gpuwhy("stragglers", "--run", truth["slow_run"], "--to", nodes.urls(), "--json"))["stragglers"]
     assert {one["rank"] for one in slow} == {truth["slow_rank"]}, slow
     return len(questions), sum(map(len, parquet.values()))
 
@@ -235,7 +235,7 @@ def run_chain(options, scratch):
             job = slurm.Job(nodes_of_slurm, options.program, options.workload)
             job.out = chain.all / "runs"
             step("Slurm with 16 nodes, ZooKeeper and four servers are up")
-            chain.llmprof("init", "--to", nodes.url(1), "--cluster", "fleet")
+            chain.gpuwhy("init", "--to", nodes.url(1), "--cluster", "fleet")
             run = captured_job(chain, job)
             with concurrent.futures.ThreadPoolExecutor() as pool:
                 work = pool.submit(send_all, chain, job, nodes, run)
@@ -262,7 +262,7 @@ def main():
         return SKIP
     tools_python()
     print(f"seed {options.seed}", flush=True)
-    scratch = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-chain-"))
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="gpuwhy-chain-"))
     try:
         run_chain(options, scratch)
     except BaseException:

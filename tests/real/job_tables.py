@@ -39,7 +39,7 @@ print(json.dumps({name: [[row[0], *map(int, row[1:])] for row in found] for name
 """
 
 
-def llmprof(program, *words, **options):
+def gpuwhy(program, *words, **options):
     result = subprocess.run([program, "fleet", *map(str, words)], capture_output=True, text=True, timeout=300,
                             env={**os.environ, "NO_PROXY": "127.0.0.1"}, **options)
     assert result.returncode == 0, (words, result.returncode, result.stdout, result.stderr)
@@ -47,11 +47,11 @@ def llmprof(program, *words, **options):
 
 
 def answers(program, where):
-    return {words[0]: json.loads(llmprof(program, *words, "--to", where, "--json")) for words in QUESTIONS}
+    return {words[0]: json.loads(gpuwhy(program, *words, "--to", where, "--json")) for words in QUESTIONS}
 
 
 def of_parquet(program, folder, scratch):
-    llmprof(program, "export", folder, "--out", scratch)
+    gpuwhy(program, "export", folder, "--out", scratch)
     found = subprocess.run([tools_python(), "-c", DUCK, scratch, json.dumps(SUMS)], check=True, capture_output=True, text=True)
     return json.loads(found.stdout)
 
@@ -62,10 +62,10 @@ def of_clickhouse(program, url):
     found = {}
     for table, sql in SUMS.items():
         name = table[:-1]
-        rows = (f"(SELECT * FROM (SELECT *, {name}_key AS name_key FROM llmprof.{table} FINAL WHERE content GLOBAL IN "
-                f"(SELECT content FROM llmprof.ranks FINAL)) AS t GLOBAL ANY LEFT JOIN (SELECT name_key, name AS {name} FROM llmprof.names) AS n "
+        rows = (f"(SELECT * FROM (SELECT *, {name}_key AS name_key FROM gpuwhy.{table} FINAL WHERE content GLOBAL IN "
+                f"(SELECT content FROM gpuwhy.ranks FINAL)) AS t GLOBAL ANY LEFT JOIN (SELECT name_key, name AS {name} FROM gpuwhy.names) AS n "
                 f"USING (name_key)) AS of_names")
-        data = json.loads(llmprof(program, "sql", sql.format(rows).replace("count(*)", "count()"), "--to", url, "--json"))["data"]
+        data = json.loads(gpuwhy(program, "sql", sql.format(rows).replace("count(*)", "count()"), "--to", url, "--json"))["data"]
         found[table] = [[list(row.values())[0], *(int(value) for value in list(row.values())[1:])] for row in data]
     return found
 
@@ -79,8 +79,8 @@ def check(program, folder, scratch, what):
                               preexec_fn=servers.die_with_parent)
     try:
         url = bridge.stdout.readline().strip()
-        llmprof(program, "init", "--to", url)
-        print("  " + llmprof(program, "push", folder, "--to", url, "--spool", scratch / "spool").strip())
+        gpuwhy(program, "init", "--to", url)
+        print("  " + gpuwhy(program, "push", folder, "--to", url, "--spool", scratch / "spool").strip())
         of_folder, of_server = answers(program, folder), answers(program, url)
         assert of_folder == of_server, [(name, of_folder[name], of_server[name]) for name in of_folder if of_folder[name] != of_server[name]]
         parquet, clickhouse = of_parquet(program, folder, scratch / "parquet"), of_clickhouse(program, url)
@@ -98,7 +98,7 @@ def check(program, folder, scratch, what):
 
 
 def slurm_job(options, scratch):
-    """Real ranks, as `llmprof run` left them."""
+    """Real ranks, as `gpuwhy run` left them."""
     nodes = slurm.Cluster(scratch)
     try:
         nodes.start()
@@ -121,7 +121,7 @@ def main():
         print("skipped: needs " + (", ".join(missing) or "root and libchdb") + " (tools/install-deps.sh fleet nsight chdb)")
         return SKIP
     tools_python()
-    with tempfile.TemporaryDirectory(prefix="llmprof-tables-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="gpuwhy-tables-") as scratch:
         scratch = pathlib.Path(scratch)
         made = scratch / "made"
         subprocess.run([options.make_history, made, "3", "8", "20"], check=True, stdout=subprocess.DEVNULL)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A real LLM through llmprof run: llama.cpp under the real nsys, by the name of its target alone.
+"""A real LLM through gpuwhy run: llama.cpp under the real nsys, by the name of its target alone.
 
 The bundle is compared with what llama_runner measures itself, with the header of the model's file, read here
-again, and against what llmprof model says of it."""
+again, and against what gpuwhy model says of it."""
 import argparse
 import csv
 import hashlib
@@ -88,7 +88,7 @@ class Llama:
             mine, its = stages[stage]["mean_ns"], own["aggregates"][timer]["mean"]
             assert stages[stage]["n"] == own["aggregates"][timer]["n"], "a warm-up was counted as a stage"
             assert abs(mine / its - 1) < MOST_DIFFERENCE, (stage, mine, its)
-            print(f"  {timer[:4]}: llmprof {mine / 1e6:.3f} ms, the program {its / 1e6:.3f} ms ({mine / its - 1:+.3%})")
+            print(f"  {timer[:4]}: gpuwhy {mine / 1e6:.3f} ms, the program {its / 1e6:.3f} ms ({mine / its - 1:+.3%})")
         assert stages["prefill"]["tokens"] == own["batch"] * own["prompt_tokens"] * len(own["requests"])
         assert stages["decode_step"]["tokens"] == own["batch"] * (own["new_tokens"] - 1) * len(own["requests"])
         hashes = {run.json(f"{folder}/workload.json")["output_hash"] for folder in ("baseline", "operators", "nsys")}
@@ -106,7 +106,7 @@ class Llama:
         assert inputs["sha256"] in (run.bundle / "inputs.yaml").read_text()
 
     def check_efficiency(self, run, target):
-        """FLOPs and bytes without a GPU, from the file itself, as llmprof model says."""
+        """FLOPs and bytes without a GPU, from the file itself, as gpuwhy model says."""
         efficiency = run.json("metrics.json")["efficiency"]
         assert efficiency["reason"] == "no_gpu" and efficiency["gpu"] is None, efficiency
         own = run.json("baseline/workload.json")

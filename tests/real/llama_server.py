@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""llama.cpp's real server under llmprof run --server: real nsys, concurrent streaming clients, requests joined to marked batches.
+"""llama.cpp's real server under gpuwhy run --server: real nsys, concurrent streaming clients, requests joined to marked batches.
 
 The parts of each request's time to first token must sum to what the client measured, and the marks to the tokens it sent and
 got. On a CPU with random weights: what is tested is the joining, not speed."""
@@ -96,7 +96,7 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--llama-runner")
     arguments = parser.parse_known_args()[0]
-    prefix = pathlib.Path(os.environ.get("LLMPROF_SERVER_PREFIX", pathlib.Path.home() / ".cache/llmprof/llama-server"))
+    prefix = pathlib.Path(os.environ.get("GPUWHY_SERVER_PREFIX", pathlib.Path.home() / ".cache/gpuwhy/llama-server"))
     server = prefix / "llama-server"
     if not server.exists() or not arguments.llama_runner:
         print("skipped: llama.cpp's server is not here (tools/install-deps.sh workload server)")
@@ -104,7 +104,7 @@ def main():
     if not shutil.which("nsys"):
         print("skipped: nsys is not installed (tools/install-deps.sh nsight)")
         return 77
-    with tempfile.TemporaryDirectory(prefix="llmprof-llama-server-") as directory:
+    with tempfile.TemporaryDirectory(prefix="gpuwhy-llama-server-") as directory:
         model = pathlib.Path(directory) / "model.gguf"
         subprocess.run([arguments.llama_runner, "--make-model", "llama_100m", model], check=True, capture_output=True)
         for streams in (4, 16):

@@ -92,8 +92,8 @@ def main():
         report.write_bytes(b"NVR\0 not a real one")
     seen = tools / "seen"
     environment = {
-        "LLMPROF_NSYS": double(tools / "nsys", NSYS, RECORDING=str(recording), REAL_NSYS=shutil.which("nsys")),
-        "LLMPROF_NCU": double(tools / "ncu", NCU, REPORT=str(report), SEEN=str(seen), REAL_NCU=shutil.which("ncu"))}
+        "GPUWHY_NSYS": double(tools / "nsys", NSYS, RECORDING=str(recording), REAL_NSYS=shutil.which("nsys")),
+        "GPUWHY_NCU": double(tools / "ncu", NCU, REPORT=str(report), SEEN=str(seen), REAL_NCU=shutil.which("ncu"))}
     # The made recording is of another program: what the baseline pass saw of stages is not in it.
     passes = ["--passes", "nsys,ncu", "run.top_n_kernels=3"]
     try:

@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOY = ROOT / "tests/toy_format"
 CONSUMER = """
 add_executable(toy_reader toy_main.cc)
-target_link_libraries(toy_reader PRIVATE llmprof_ingest)
+target_link_libraries(toy_reader PRIVATE gpuwhy_ingest)
 """
 
 
@@ -44,7 +44,7 @@ def main():
     if not shutil.which("cmake") or not shutil.which("ninja"):
         return 77
     with tempfile.TemporaryDirectory() as temporary:
-        copy = pathlib.Path(temporary) / "llmprof"
+        copy = pathlib.Path(temporary) / "gpuwhy"
         shutil.copytree(ROOT, copy, ignore=lambda folder, names: {
             name for name in names if name in (".git", "build", "tmp", "tests", "docs", "bench", "__pycache__")})
         follow(recipe(), copy)
@@ -52,8 +52,8 @@ def main():
         with (copy / "CMakeLists.txt").open("a") as file:
             file.write(CONSUMER)
         build = copy / "build"
-        run("cmake", "-S", copy, "-B", build, "-G", "Ninja", "-DBUILD_TESTING=OFF", "-DLLMPROF_WITH_LLAMA=OFF",
-            "-DLLMPROF_WERROR=ON", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", "-DCMAKE_UNITY_BUILD=ON",
+        run("cmake", "-S", copy, "-B", build, "-G", "Ninja", "-DBUILD_TESTING=OFF", "-DGPUWHY_WITH_LLAMA=OFF",
+            "-DGPUWHY_WERROR=ON", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", "-DCMAKE_UNITY_BUILD=ON",
             "-DCMAKE_UNITY_BUILD_BATCH_SIZE=16")
         run("cmake", "--build", build, "--target", "toy_reader")
         trace = pathlib.Path(temporary) / "run.toy"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Test of a machine on which an agent of nsys was killed while it set up its shared memory: every capture fails, doctor says why, and
-`llmprof run` heals it.
+`gpuwhy run` heals it.
 
 In shared memory and a network of its own, so that no other test meets this state, or the sockets of another nsys."""
 import argparse
@@ -19,7 +19,7 @@ from runs import AgentFailed, Runner, end, has_report, leftovers, wait_until
 
 SHARED_MEMORY = pathlib.Path("/dev/shm")
 LOCKS = pathlib.Path("/tmp/nvidia")
-IS_APART = "LLMPROF_TEST_IS_APART"
+IS_APART = "GPUWHY_TEST_IS_APART"
 SECONDS_UNTIL_STALE = 62
 OPTIONS = ("profile", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true")
 
@@ -70,7 +70,7 @@ def said_name():
 
 
 def heal(runner):
-    """What llmprof said until a capture was complete. A busy machine may also fail the first ones."""
+    """What gpuwhy said until a capture was complete. A busy machine may also fail the first ones."""
     said = ""
     for _ in range(3):
         try:
@@ -106,7 +106,7 @@ def check(runner):
 def set_apart():
     LOCKS.mkdir(exist_ok=True)
     for place in (SHARED_MEMORY, LOCKS):
-        subprocess.run(["mount", "-t", "tmpfs", "llmprof-test", place], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "gpuwhy-test", place], check=True)
     set_flags, up, running = 0x8914, 0x1, 0x40  # SIOCSIFFLAGS, IFF_UP, IFF_RUNNING
     with socket.socket() as any_socket:
         fcntl.ioctl(any_socket, set_flags, struct.pack("16sH14x", b"lo", up | running))

@@ -35,7 +35,7 @@ def nvtx_include():
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--program", help="unused: this tests the tool, not llmprof")
+    parser.add_argument("--program", help="unused: this tests the tool, not gpuwhy")
     parser.parse_known_args()
     include = nvtx_include()
     if not shutil.which("nsys") or not shutil.which("g++") or include is None:
@@ -47,7 +47,7 @@ def main():
         subprocess.run(["g++", "-I", include, "marks.cc", "-o", "marks", "-ldl"], cwd=directory, check=True)
         # Without --cpuctxsw=none nsys 2022.4 hangs on recent kernels, two or three times in ten.
         subprocess.run(["nsys", "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none",
-                        f"--session-new=llmprof-test-{os.getpid()}", "--output=run", "./marks"],
+                        f"--session-new=gpuwhy-test-{os.getpid()}", "--output=run", "./marks"],
                        cwd=directory, check=True, timeout=120, capture_output=True)
         subprocess.run(["nsys", "export", "--type=sqlite", "--output=run.sqlite", "run.nsys-rep"],
                        cwd=directory, check=True, timeout=120, capture_output=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that libllmprof_nvtx.so could harm, bare and under it: the same output, the same end, and not much more memory."""
+"""Programs that libgpuwhy_nvtx.so could harm, bare and under it: the same output, the same end, and not much more memory."""
 import argparse
 import os
 import pathlib
@@ -22,11 +22,11 @@ class Programs:
         self.ranges = folder
 
     def run(self, name, number, is_timed, address_space=None):
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("NVTX_", "LLMPROF_"))}
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("NVTX_", "GPUWHY_"))}
         if is_timed:
             self.ranges = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
             self.ranges.chmod(0o777)  # setuid: the file was made before
-            environment |= {"NVTX_INJECTION64_PATH": str(self.library), "LLMPROF_NVTX_DIR": str(self.ranges)}
+            environment |= {"NVTX_INJECTION64_PATH": str(self.library), "GPUWHY_NVTX_DIR": str(self.ranges)}
 
         def limit():
             if address_space:
@@ -63,7 +63,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         folder.chmod(0o755)
-        library = pathlib.Path(arguments.program).parent / "libllmprof_nvtx.so"
+        library = pathlib.Path(arguments.program).parent / "libgpuwhy_nvtx.so"
         programs = Programs(arguments.harm, library, arguments.read_ranges, folder)
 
         # A program that needs most of its address space gets it, down to little more than it needs.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""libllmprof_nvtx.so in real programs: what they marked is what is read, however they end."""
+"""libgpuwhy_nvtx.so in real programs: what they marked is what is read, however they end."""
 import argparse
 import collections
 import csv
@@ -25,7 +25,7 @@ class Recorder:
     def __init__(self, arguments, directory, library):
         self.arguments = arguments
         self.directory = directory
-        self.environment = {**os.environ, "NVTX_INJECTION64_PATH": str(library), "LLMPROF_NVTX_DIR": str(directory)}
+        self.environment = {**os.environ, "NVTX_INJECTION64_PATH": str(library), "GPUWHY_NVTX_DIR": str(directory)}
 
     def run(self, *options, program=None, **keywords):
         program = program or self.arguments.workload
@@ -164,7 +164,7 @@ def test_file_limit(recorder):
 
 
 def test_own_limit(recorder):
-    recorder.environment["LLMPROF_NVTX_MAX_BYTES"] = "500000"
+    recorder.environment["GPUWHY_NVTX_MAX_BYTES"] = "500000"
     assert recorder.run("--bench", 100_000).returncode == 0
     (process, ) = recorder.processes()
     assert int(process["ranges"]) > 0 and int(process["ranges"]) + int(process["lost"]) == 100_000, process
@@ -188,7 +188,7 @@ def test_full_disk(recorder):
         return "a disk of its own cannot be mounted here"
     try:
         recorder.directory = disk
-        recorder.environment["LLMPROF_NVTX_DIR"] = str(disk)
+        recorder.environment["GPUWHY_NVTX_DIR"] = str(disk)
         assert recorder.run("--bench", 200_000, "--threads", 2).returncode == 0
         (process, ) = recorder.processes()
         assert 0 < int(process["ranges"]) < 40_000, process
@@ -213,16 +213,16 @@ def test_no_directory(recorder):
     file = recorder.directory / "file"
     file.write_text("")
     for place in (recorder.directory / "absent", file, "", "/proc", None):
-        recorder.environment["LLMPROF_NVTX_DIR"] = str(place)
+        recorder.environment["GPUWHY_NVTX_DIR"] = str(place)
         if place is None:
-            del recorder.environment["LLMPROF_NVTX_DIR"]
+            del recorder.environment["GPUWHY_NVTX_DIR"]
         result = recorder.run("--bench", 1000, "--exit", 5)
         assert result.returncode == 5 and not result.stderr, (place, result)
     assert recorder.processes() == []
 
 
 def test_relative_directory(recorder):
-    recorder.environment["LLMPROF_NVTX_DIR"] = recorder.directory.name
+    recorder.environment["GPUWHY_NVTX_DIR"] = recorder.directory.name
     assert recorder.run("--steps", 2, cwd=recorder.directory.parent).returncode == 0
     assert [row["ranges"] for row in recorder.processes()] == ["5"]
 

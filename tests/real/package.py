@@ -17,21 +17,21 @@ from recording import make_recording  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The library's interface. A name that goes, or whose arguments change, is a new major version (before 1.0: minor).
-SYMBOLS = """llmprof::api::Error::~Error()
-llmprof::api::decode_cost(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&, long, long)
-llmprof::api::model_facts(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)
-llmprof::api::prefill_cost(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&, long, long)
-llmprof::api::read_recording(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)
-llmprof::api::read_recording(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&, std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)
-llmprof::api::version()
-typeinfo for llmprof::api::Error
-typeinfo name for llmprof::api::Error
-vtable for llmprof::api::Error""".splitlines()
+SYMBOLS = """gpuwhy::api::Error::~Error()
+gpuwhy::api::decode_cost(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&, long, long)
+gpuwhy::api::model_facts(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)
+gpuwhy::api::prefill_cost(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&, long, long)
+gpuwhy::api::read_recording(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)
+gpuwhy::api::read_recording(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&, std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)
+gpuwhy::api::version()
+typeinfo for gpuwhy::api::Error
+typeinfo name for gpuwhy::api::Error
+vtable for gpuwhy::api::Error""".splitlines()
 
 
 # What its headers are, and what they may want: the standard library, NVTX, and each other.
 HEADERS = {"c.h", "error.h", "model.h", "nvtx.h", "recording.h"}
-WANTED = {"stdint.h", "stddef.h", "cstdint", "optional", "stdexcept", "string", "utility", "vector", "nvtx3/nvToolsExt.h"} | {f"llmprof/{name}" for name in HEADERS}
+WANTED = {"stdint.h", "stddef.h", "cstdint", "optional", "stdexcept", "string", "utility", "vector", "nvtx3/nvToolsExt.h"} | {f"gpuwhy/{name}" for name in HEADERS}
 
 
 def run(*words, **more):
@@ -42,16 +42,16 @@ def run(*words, **more):
 
 def check_symbols(library):
     listed = run("nm", "-DC", "--defined-only", library).splitlines()
-    names = {re.sub(r"@@?LLMPROF_\d+$", "", line.split(" ", 2)[2]) for line in listed}
-    names -= {"LLMPROF_0"}
+    names = {re.sub(r"@@?GPUWHY_\d+$", "", line.split(" ", 2)[2]) for line in listed}
+    names -= {"GPUWHY_0"}
     # Of the C interface, those that its header declares.
-    declared = set(re.findall(r"\b(llmprof_\w+)\(", (ROOT / "include/llmprof/c.h").read_text()))
+    declared = set(re.findall(r"\b(gpuwhy_\w+)\(", (ROOT / "include/gpuwhy/c.h").read_text()))
     assert declared, "no function in c.h"
     assert names == set(SYMBOLS) | declared, names ^ (set(SYMBOLS) | declared)
 
 
 def check_headers(prefix):
-    headers = {path.name: path.read_text() for path in (prefix / "include/llmprof").iterdir()}
+    headers = {path.name: path.read_text() for path in (prefix / "include/gpuwhy").iterdir()}
     assert headers.keys() == HEADERS, headers.keys() ^ HEADERS
     for header, text in headers.items():
         wanted = set(re.findall(r"#\s*include\s*[<\"]([^>\"]+)", text))
@@ -64,9 +64,9 @@ def check_consumer(program, prefix, folder):
     run("cmake", "--build", folder / "consumer")
     # By pkg-config alone, without cmake.
     package = {**os.environ, "PKG_CONFIG_PATH": str(next(prefix.rglob("pkgconfig")))}
-    flags = run("pkg-config", f"--define-variable=prefix={prefix}", "--cflags", "--libs", "llmprof", env=package).split()
+    flags = run("pkg-config", f"--define-variable=prefix={prefix}", "--cflags", "--libs", "gpuwhy", env=package).split()
     flags = [flag.replace("/usr/local", str(prefix)) for flag in flags]
-    library = next(prefix.rglob("libllmprof.so"))
+    library = next(prefix.rglob("libgpuwhy.so"))
     run("c++", ROOT / "examples/consumer/main.cc", "-o", folder / "plain", *flags, f"-Wl,-rpath,{library.parent}")
     metrics = json.loads(run(program, "analyze", recording, "--json"))
     truth = [f"{row['total_ns']} {row['calls']} {row['kernel_name']}" for row in metrics["kernels"]]
@@ -87,7 +87,7 @@ def make_debian(build, folder):
     told = subprocess.run(["lintian", "--allow-root", "--fail-on", "error", package], capture_output=True, text=True)
     assert told.returncode == 0, told.stdout
     files = run("dpkg-deb", "-c", package)
-    for wanted in ("usr/bin/llmprof", "man1/llmprof.1.gz", "completions/llmprof", "libllmprof.so.0", "llmprof-config.cmake"):
+    for wanted in ("usr/bin/gpuwhy", "man1/gpuwhy.1.gz", "completions/gpuwhy", "libgpuwhy.so.0", "gpuwhy-config.cmake"):
         assert wanted in files, f"{wanted} is not in the package"
     print(f"{package.name}: {package.stat().st_size / 1e6:.1f} MB, lintian: {told.stdout.count('W:')} warnings, 0 errors")
     return package
@@ -101,15 +101,15 @@ def main():
     if "Debug" in run(asked.program, "--version"):
         print("skipped: packages are made of release builds")
         return 77
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-package-"))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="gpuwhy-package-"))
     try:
         prefix = folder / "prefix"
         run("cmake", "--install", build, "--prefix", prefix)
-        for file in ("share/man/man1/llmprof.1.gz", "share/bash-completion/completions/llmprof", "bin/llmprof",
-                     "share/llmprof/skills/llmprof/SKILL.md"):
+        for file in ("share/man/man1/gpuwhy.1.gz", "share/bash-completion/completions/gpuwhy", "bin/gpuwhy",
+                     "share/gpuwhy/skills/gpuwhy/SKILL.md"):
             assert (prefix / file).stat().st_size > 1000, file
         check_headers(prefix)
-        check_consumer(prefix / "bin/llmprof", prefix, folder)
+        check_consumer(prefix / "bin/gpuwhy", prefix, folder)
         return 0 if make_debian(build, folder) else 77
     finally:
         shutil.rmtree(folder)

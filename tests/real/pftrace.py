@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """trace.pftrace, decoded by protoc against tests/data/perfetto.proto: every field known, begins and ends balanced, times in
-order, every number of a text or track defined before it is used; and its sums against plain SQL, `llmprof kernels` and
+order, every number of a text or track defined before it is used; and its sums against plain SQL, `gpuwhy kernels` and
 metrics.json. Skips where protoc is missing."""
 import argparse
 import collections
@@ -162,7 +162,7 @@ def compare(path, trace, arguments, directory):
 
 
 def compare_model(path, trace, arguments):
-    """Passes, layers and parts cover the kernels that `llmprof layers` names, and lie one after another."""
+    """Passes, layers and parts cover the kernels that `gpuwhy layers` names, and lie one after another."""
     kernels = exported.kernels_in_model(arguments.program, path)
     assert kernels or path.name != "layers.sqlite"
     slices = collections.defaultdict(list)

@@ -29,7 +29,7 @@ def main():
     lines = [line for block in re.findall(r"^```bash\n(.*?)^```$", text, re.M | re.S) for line in block.splitlines()]
     files = re.findall(r"^\| `([\w/.-]+\.[\w-]+)` \|", text, re.M)
     assert len(lines) >= 9 and len(files) >= 7, (lines, files)
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-quickstart-"))
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="gpuwhy-quickstart-"))
     bundles = []
     try:
         (directory / "build").mkdir()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""llmprof run --repeat and --against: the order of the runs, what is thrown away, and verdicts on programs whose truth
+"""gpuwhy run --repeat and --against: the order of the runs, what is thrown away, and verdicts on programs whose truth
 is known: one that sleeps longer, one that fails, and a model of twice as many bytes."""
 import argparse
 import json
@@ -83,7 +83,7 @@ def main():
     parser.add_argument("--workload", required=True)
     parser.add_argument("--llama-runner", type=pathlib.Path)
     asked, _ = parser.parse_known_args()
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-repeats-"))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="gpuwhy-repeats-"))
     try:
         check_slower(asked.program, asked.workload, folder)
         check_failing(asked.program, asked.workload, folder)

@@ -28,26 +28,26 @@ def main():
 
         def capture(name, *command):
             subprocess.run(["nsys", "profile", "--trace=osrt", "--sample=none", "--cpuctxsw=none",
-                            f"--session-new=llmprof-test-{os.getpid()}-{name}", f"--output={directory / name}",
+                            f"--session-new=gpuwhy-test-{os.getpid()}-{name}", f"--output={directory / name}",
                             *command], check=True, timeout=120, capture_output=True)
 
         capture("one", "sleep", "0.1")
         result = analyze("one.nsys-rep")
         assert result.returncode == 0 and result.stdout.startswith("No CUDA activity"), result
-        exports = list((directory / "cache/llmprof/exports").iterdir())
+        exports = list((directory / "cache/gpuwhy/exports").iterdir())
         assert len(exports) == 1 and exports[0].suffix == ".sqlite", exports
 
         # From the cache: nsys is not needed any more.
-        result = analyze("one.nsys-rep", LLMPROF_NSYS="/absent/nsys")
+        result = analyze("one.nsys-rep", GPUWHY_NSYS="/absent/nsys")
         assert result.returncode == 0, result
 
         # The same name with other contents is another report.
         capture("two", "sleep", "0.2")
         (directory / "two.nsys-rep").replace(directory / "one.nsys-rep")
-        result = analyze("one.nsys-rep", LLMPROF_NSYS="/absent/nsys")
+        result = analyze("one.nsys-rep", GPUWHY_NSYS="/absent/nsys")
         assert result.returncode == 5 and "only nsys opens" in result.stderr, result
         assert analyze("one.nsys-rep").returncode == 0
-        assert len(list((directory / "cache/llmprof/exports").iterdir())) == 2
+        assert len(list((directory / "cache/gpuwhy/exports").iterdir())) == 2
 
         # A report of a newer nsys, of which only the beginning counts here.
         (directory / "new.nsys-rep").write_bytes(b"NVIDIA Tegra Profiler Report 2099@1@1@1-1v0.\n" + b"x" * 100)
@@ -60,7 +60,7 @@ def main():
         (directory / "cut.nsys-rep").write_bytes(whole[:len(whole) // 2])
         result = analyze("cut.nsys-rep")
         assert result.returncode == 5 and "exporting" in result.stderr, result
-        assert len(list((directory / "cache/llmprof/exports").iterdir())) == 2
+        assert len(list((directory / "cache/gpuwhy/exports").iterdir())) == 2
     print("exports are kept by content; old, new, replaced and damaged reports are distinguished")
     return 0
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""llmprof run with the real nsys, without a GPU: every way a capture goes wrong has its reason, sentence, next command
+"""gpuwhy run with the real nsys, without a GPU: every way a capture goes wrong has its reason, sentence, next command
 and exit code, and none exits 0 with an empty bundle."""
 import argparse
 import functools
@@ -50,7 +50,7 @@ def check_whole(runner):
                  "metrics.json", *REPORTS, "kernels.pb.gz"):
         assert (run.bundle / name).stat().st_size > 0, name
     assert not (run.bundle / "running.json").exists()
-    assert not (run.bundle / "trace.pftrace").exists() and f"llmprof export {run.bundle}" in run.err, run
+    assert not (run.bundle / "trace.pftrace").exists() and f"gpuwhy export {run.bundle}" in run.err, run
     expect_report(run)
     # It sleeps for 30 ms; a busy machine makes more of it.
     ttft_ms = run.json("metrics.json")["aggregates"]["ttft"]["p50_ns"] / 1e6
@@ -91,7 +91,7 @@ def check_gates(runner):
     expect_report(silent)
     # What nsys itself answers here is not the same on every machine; the reason is.
     assert not (silent.bundle / "nsys/run.nsys-rep").exists(), silent
-    assert "llmprof run --passes nsys" in silent.err and "run.gate=none -- " in silent.err, silent
+    assert "gpuwhy run --passes nsys" in silent.err and "run.gate=none -- " in silent.err, silent
     never = runner.run("--passes", "nsys", "run.gate=LLM:request", command=[runner.workload, "--no-ranges"])
     assert never.code == 7 and "gate_not_fired" in never.findings(), never
     for wrong, why in (("request@LLM", "swapped"), ("prefill:LLM", "swapped"), ("LLM:*", "wildcards"),
@@ -178,7 +178,7 @@ def pending_signals(pid):
 
 def check_interrupts(runner):
     process = runner.start("--passes", "nsys", command=[runner.workload, "--hang"])
-    wait_while(process, lambda: any(name == "llmprof_nvtx_wo" for _, name in processes_of(runner.newest()))
+    wait_while(process, lambda: any(name == "gpuwhy_nvtx_wo" for _, name in processes_of(runner.newest()))
                if any(runner.directory.iterdir()) else False)
     # Its words come out when it has closed its ranges, and hangs.
     wait_while(process, lambda: "nvtx yes" in (runner.newest() / "nsys/log.txt").read_text())
@@ -244,7 +244,7 @@ def check_neighbours(runner):
     daemon = runner.run("--passes", "nsys", command=["/bin/sh", "-c", f"(setsid sleep 600 &); exec {runner.workload}"])
     assert daemon.code == 0, daemon  # without waiting for it: that takes longer than the runner waits
     forgotten = subprocess.run([runner.program, "run", "run.mode=light", "python3", "x.py"], capture_output=True, text=True)
-    assert forgotten.returncode == 2 and "llmprof run run.mode=light -- python3 x.py" in forgotten.stderr, forgotten
+    assert forgotten.returncode == 2 and "gpuwhy run run.mode=light -- python3 x.py" in forgotten.stderr, forgotten
     nothing = runner.run("--passes", "ncu")
     assert nothing.code == 7 and "nothing_captured" in nothing.findings(), nothing
     no_plan = runner.run("--plan", str(folder))
@@ -285,8 +285,8 @@ def check_own_nvtx_library(runner):
     """A program that brings its own NVTX library keeps it; here the library is another copy of ours."""
     folder = runner.directory / "own_nvtx_library"
     folder.mkdir()
-    library = pathlib.Path(runner.program).parent / "libllmprof_nvtx.so"
-    run = runner.run("--passes", "baseline", NVTX_INJECTION64_PATH=str(library), LLMPROF_NVTX_DIR=str(folder))
+    library = pathlib.Path(runner.program).parent / "libgpuwhy_nvtx.so"
+    run = runner.run("--passes", "baseline", NVTX_INJECTION64_PATH=str(library), GPUWHY_NVTX_DIR=str(folder))
     assert run.code == 0 and list(folder.glob("*.nvtx")), run
     assert "NVTX_INJECTION64_PATH is set" in str(run.findings()["no_marks"]), run.findings()
 

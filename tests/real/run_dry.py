@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""llmprof run --dry-run on every preset: starts nothing, and the installed nsys and ncu accept every command it prints."""
+"""gpuwhy run --dry-run on every preset: starts nothing, and the installed nsys and ncu accept every command it prints."""
 import argparse
 import functools
 import os
@@ -31,14 +31,14 @@ def accept(command, directory, seen):
     if command in seen:
         return
     seen.add(command)
-    result = subprocess.run(["/bin/sh", "-c", command.replace("llmprof-RUN", f"llmprof-{os.getpid()}-{len(seen)}")],
+    result = subprocess.run(["/bin/sh", "-c", command.replace("gpuwhy-RUN", f"gpuwhy-{os.getpid()}-{len(seen)}")],
                             capture_output=True, text=True, timeout=250,
                             env={**os.environ, "TMPDIR": str(directory / "SCRATCH")})
     if result.returncode != 0 and agent_failed(result.stdout, result.stderr):
         raise AgentFailed(result.stderr)
     assert result.returncode == 0, (command, result.stdout, result.stderr)
     # A dry run writes no files, so the loader misses the library of marks, and says so.
-    said = [line for line in result.stderr.splitlines() if "libllmprof_marks.so" not in line]
+    said = [line for line in result.stderr.splitlines() if "libgpuwhy_marks.so" not in line]
     assert not any("error" in line.lower() for line in said), (command, result.stderr)
 
 
@@ -49,7 +49,7 @@ def main():
     if not shutil.which("nsys") or not shutil.which("ncu"):
         print("skipped: nsys and ncu are not installed (tools/install-deps.sh nsight)")
         return 77
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-dry-"))
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="gpuwhy-dry-"))
     conf = pathlib.Path(__file__).parents[2] / "conf"
     seen, checks = set(), {}
     try:

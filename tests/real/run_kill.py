@@ -18,7 +18,7 @@ def check_pass(runner, name):
     process = runner.start("--passes", name, command=[runner.workload, "--hang"])
     try:
         bundle = wait_until(lambda: next((p for p in runner.directory.iterdir() if (p / "running.json").exists()), None))
-        wait_while(process, lambda: any(comm == "llmprof_nvtx_wo" for _, comm in processes_of(bundle)))
+        wait_while(process, lambda: any(comm == "gpuwhy_nvtx_wo" for _, comm in processes_of(bundle)))
         check = leftovers(runner)
         assert check["status"] == "OK" and str(bundle) in check["finding"], check
         os.kill(process.pid, signal.SIGKILL)
@@ -28,7 +28,7 @@ def check_pass(runner, name):
         check = leftovers(runner)
         assert check["status"] == "WARN" and str(bundle) in check["finding"], check
         # The agents of nsys may end by themselves between the two looks; the workload does not.
-        workload = [pid for pid, comm in left if comm == "llmprof_nvtx_wo"]
+        workload = [pid for pid, comm in left if comm == "gpuwhy_nvtx_wo"]
         assert all(str(pid) in check["finding"] and str(pid) in check["remedy"] for pid in workload), (left, check)
         listed = subprocess.run([runner.program, "artifacts", bundle], capture_output=True, text=True)
         assert listed.returncode != 0 and "did not finish" in listed.stderr, listed

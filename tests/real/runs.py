@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared parts of the tests of `llmprof run`; not a test itself."""
+"""Shared parts of the tests of `gpuwhy run`; not a test itself."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-# What nsys says when it loses its own agent, before it starts any program. llmprof tries again twice. With the full stop: doctor quotes it.
+# What nsys says when it loses its own agent, before it starts any program. gpuwhy tries again twice. With the full stop: doctor quotes it.
 AGENT_WORDS = ("Agent launcher failed.", "Local Endpoint is not available", "errinfo_api_function_*] = sem_open",
                "nsys exited with code 1 and wrote no report; the last line it printed: Connection reset by peer")
 
@@ -18,7 +18,7 @@ AGENT_LINES = ("End of file", "Connection reset by peer")  # whole lines
 
 
 class AgentFailed(Exception):
-    """nsys itself failed, so a promise of llmprof was not put to the test."""
+    """nsys itself failed, so a promise of gpuwhy was not put to the test."""
 
 
 def agent_failed(*said):
@@ -57,7 +57,7 @@ def guarded(main):
 
 
 class Run:
-    """One `llmprof run`, ended: its exit code, words, and bundle (None where there is none)."""
+    """One `gpuwhy run`, ended: its exit code, words, and bundle (None where there is none)."""
 
     def __init__(self, code, out, err):
         self.code, self.out, self.err = code, out, err
@@ -83,7 +83,7 @@ class Run:
 class Runner:
     def __init__(self, program, workload):
         self.program, self.workload = program, workload
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-run-"))
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="gpuwhy-run-"))
         self.started = []
 
     def argv(self, *words, command=()):
@@ -125,7 +125,7 @@ class Runner:
 
 def processes_of(bundle):
     """Living processes that carry the run's variable: what it started, wherever it went."""
-    wanted = f"LLMPROF_RUN={os.path.abspath(bundle)}".encode()
+    wanted = f"GPUWHY_RUN={os.path.abspath(bundle)}".encode()
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():

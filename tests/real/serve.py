@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""llmprof run --server on a playback server, with the real nsys: a window of recording, load, failures, kill -9 of each process.
+"""gpuwhy run --server on a playback server, with the real nsys: a window of recording, load, failures, kill -9 of each process.
 
 What must hold: a complete bundle only where the load was served, a reason code where it was not, and no process left."""
 import argparse
@@ -141,7 +141,7 @@ def killed(serve, who, when):
     warmup = ("--warmup", shlex.join([serve.program, "load", "{url}", "--requests", "50", "--quiet"])) if when == "warmup" else ()
     process = subprocess.Popen(serve.argv("--passes", "baseline", *warmup, server=server), stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
-    wanted = {"server": "playback_server", "client": " load ", "drive": " drive ", "llmprof": None}[who]
+    wanted = {"server": "playback_server", "client": " load ", "drive": " drive ", "gpuwhy": None}[who]
 
     def command_of(pid):
         try:
@@ -170,7 +170,7 @@ def killed(serve, who, when):
         os.kill(pid, signal.SIGKILL)
         err = process.communicate(timeout=250)[1]
         wait_until(lambda: not processes_of(bundle))
-        if who == "llmprof":
+        if who == "gpuwhy":
             listed = subprocess.run([serve.program, "artifacts", bundle], capture_output=True, text=True)
             assert listed.returncode != 0 and "did not finish" in listed.stderr, listed
         else:
@@ -186,12 +186,12 @@ def main():
     parser.add_argument("--corpus")
     arguments = parser.parse_known_args()[0]
     has_nsys = shutil.which("nsys") is not None
-    with tempfile.TemporaryDirectory(prefix="llmprof-serve-") as directory:
+    with tempfile.TemporaryDirectory(prefix="gpuwhy-serve-") as directory:
         serve = Serve(arguments.program, directory)
         check_failures(serve)
         for who, when in (("server", "start"), ("server", "warmup"), ("server", "load"), ("client", "warmup"), ("client", "load"),
-                          ("drive", "start"), ("drive", "warmup"), ("drive", "load"), ("llmprof", "start"), ("llmprof", "warmup"),
-                          ("llmprof", "load")):
+                          ("drive", "start"), ("drive", "warmup"), ("drive", "load"), ("gpuwhy", "start"), ("gpuwhy", "warmup"),
+                          ("gpuwhy", "load")):
             killed(serve, who, when)
             print(f"kill -9 of {who} during {when}: nothing left")
         check_whole(serve, has_nsys)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Windows of N steps or N seconds in `llmprof run --server`, on a playback server that speaks the profiling endpoints of vLLM and SGLang
+"""Windows of N steps or N seconds in `gpuwhy run --server`, on a playback server that speaks the profiling endpoints of vLLM and SGLang
 and has TensorRT-LLM's variables. Its traces are made here, so the steps in them are known.
 
 Steps under Nsight Systems need a GPU, where engines call cudaProfilerStart: here a script stands for nsys, and the real one must say
@@ -147,7 +147,7 @@ def check_steps_under_nsys(serve, has_nsys):
     """The engine opens and closes the recording by cudaProfilerStart and Stop."""
     log, recording = serve.directory / "posts.txt", serve.directory / "steps.sqlite"
     subprocess.run([sys.executable, MAKE_SQLITE, recording, "--steps", "24"], check=True, stdout=subprocess.DEVNULL)
-    os.environ["LLMPROF_NSYS"] = make_program(serve.directory / "nsys", NSYS.format(python=sys.executable, recording=str(recording),
+    os.environ["GPUWHY_NSYS"] = make_program(serve.directory / "nsys", NSYS.format(python=sys.executable, recording=str(recording),
                                                                                       program=sys.executable))
     try:
         for engine, number in (("vllm", 20), ("sglang", 20), ("trtllm", 20), ("trtllm", 90)):
@@ -167,7 +167,7 @@ def check_steps_under_nsys(serve, has_nsys):
         assert "trying again" in run.err and not run.findings().get("server_died"), run
     finally:
         os.environ.pop("FAULT", None)
-        del os.environ["LLMPROF_NSYS"]
+        del os.environ["GPUWHY_NSYS"]
     if has_nsys:
         run = serve.run("--passes", "nsys", "--steps", "20", "workload=sglang", code=7, server=("--traces", serve.directory))
         assert "gate_not_fired" in run.findings(), run
@@ -182,7 +182,7 @@ def check_ranks(serve, has_nsys):
         subprocess.run([sys.executable, MAKE_SQLITE, f"{recording}-{rank}", "--steps", "24", "--workers", "2", "--rank", str(rank)],
                        check=True, stdout=subprocess.DEVNULL)
     serve.launcher = (make_program(serve.directory / "mpirun", MPIRUN.format(python=sys.executable)), "-n", "2")
-    os.environ["LLMPROF_NSYS"] = make_program(serve.directory / "nsys", NSYS.format(python=sys.executable, recording=str(recording),
+    os.environ["GPUWHY_NSYS"] = make_program(serve.directory / "nsys", NSYS.format(python=sys.executable, recording=str(recording),
                                                                                       program=sys.executable))
     try:
         run = serve.run("--passes", "baseline,nsys", "--steps", "20", "workload=trtllm")
@@ -203,7 +203,7 @@ def check_ranks(serve, has_nsys):
         assert "trying again" in run.err and len(list((run.bundle / "nsys").glob("rank-*.sqlite"))) == 2, run
     finally:
         os.environ.pop("FAULT", None)
-        del os.environ["LLMPROF_NSYS"]
+        del os.environ["GPUWHY_NSYS"]
     if has_nsys:
         run = serve.run("--passes", "nsys")
         assert len(list((run.bundle / "nsys").glob("rank-*.sqlite"))) == 2, list((run.bundle / "nsys").iterdir())
@@ -260,7 +260,7 @@ def main():
     parser.add_argument("--program", required=True)
     arguments = parser.parse_known_args()[0]
     has_nsys = shutil.which("nsys") is not None
-    with tempfile.TemporaryDirectory(prefix="llmprof-windows-") as directory:
+    with tempfile.TemporaryDirectory(prefix="gpuwhy-windows-") as directory:
         serve = Serve(arguments.program, pathlib.Path(directory) / "runs")
         serve.directory.mkdir()
         code = each({"refusals": lambda: check_refusals(serve), "own profilers": lambda: check_own_profilers(serve),

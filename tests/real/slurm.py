@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""llmprof run on 128 ranks of a real Slurm, 16 nodes, all on this machine; then merged.
+"""gpuwhy run on 128 ranks of a real Slurm, 16 nodes, all on this machine; then merged.
 
 Besides a job that goes well: a task that is killed, a rank that never comes, and a job that is requeued. Each must be
 reported as what it is. Needs root (slurmd starts tasks as the user who asked), Debian's slurm-wlm and nsys.
@@ -100,7 +100,7 @@ def free_ports(number):
 
 
 class Job:
-    """Runs of llmprof in one directory, and what merge says of each."""
+    """Runs of gpuwhy in one directory, and what merge says of each."""
 
     def __init__(self, cluster, program, workload):
         self.cluster, self.program, self.workload = cluster, program, workload
@@ -124,7 +124,7 @@ def captured(job, name, *argv):
     """A run whose captures succeed. nsys loses its agent now and then on a busy machine; ranks do not try again by
     themselves, since the others would wait for them."""
     for run_id in (name, name + "-2", name + "-3", name + "-4"):
-        result = job.cluster.run(*argv, check=False, LLMPROF_RUN_ID=run_id)
+        result = job.cluster.run(*argv, check=False, GPUWHY_RUN_ID=run_id)
         if result.returncode == 0:
             return run_id
         assert "and wrote no report" in result.stderr, f"exit {result.returncode}: {result.stderr[-3000:]}"
@@ -140,7 +140,7 @@ def good_job(job):
     bundles = sorted((job.out / good).iterdir())
     assert [b.name for b in bundles] == [f"rank-{i:06}" for i in range(ranks)], [b.name for b in bundles]
     for bundle in bundles:
-        assert (bundle / "manifest.json").is_file() and (bundle / "summary.llmprof").is_file(), bundle
+        assert (bundle / "manifest.json").is_file() and (bundle / "summary.gpuwhy").is_file(), bundle
     code, fleet = job.merge(good)
     assert code == 0 and fleet["ranks"]["present"] == ranks and fleet["ranks"]["expected"] == ranks, fleet["ranks"]
     assert fleet["ranks"]["recorded_by"] == {"bare": ranks - 4, "nsys": 4}, fleet["ranks"]["recorded_by"]
@@ -153,11 +153,11 @@ def good_job(job):
 
 
 def killed_task(job):
-    """Its llmprof ends in the middle, as when a node runs out of memory."""
+    """Its gpuwhy ends in the middle, as when a node runs out of memory."""
     script = 'if [ "$SLURM_PROCID" = 3 ]; then kill -9 $PPID; fi; exec "$@"'
     job.cluster.run("srun", "-N2", "-n8", "--ntasks-per-node=4",
                     *job.command("ranks.capture=7", workload=["sh", "-c", script, "sh", job.workload, "--steps", "2"]),
-                    check=False, LLMPROF_RUN_ID="killed")
+                    check=False, GPUWHY_RUN_ID="killed")
     code, fleet = job.merge("killed")
     ranks = fleet["ranks"]
     assert code == 7 and ranks["present"] == 7 and ranks["missing"] == ["3"], ranks
@@ -167,10 +167,10 @@ def killed_task(job):
 
 
 def failing_task(job):
-    """The program fails, llmprof does not: the rank is there and says so."""
+    """The program fails, gpuwhy does not: the rank is there and says so."""
     script = 'if [ "$SLURM_PROCID" = 1 ]; then exec "$@" --exit 9; fi; exec "$@"'
     job.cluster.run("srun", "-N1", "-n4", *job.command("ranks.capture=3", workload=[
-        "sh", "-c", script, "sh", job.workload, "--steps", "2"]), check=False, LLMPROF_RUN_ID="failing")
+        "sh", "-c", script, "sh", job.workload, "--steps", "2"]), check=False, GPUWHY_RUN_ID="failing")
     _, fleet = job.merge("failing")
     assert fleet["ranks"]["present"] == 4, fleet["ranks"]
     assert fleet["ranks"]["failed"] == [{"rank": 1, "exit_code": 9}], fleet["ranks"]
@@ -223,7 +223,7 @@ def main():
     if missing or os.geteuid() != 0:
         print("skipped: needs " + (", ".join(missing) or "root") + " (tools/install-deps.sh fleet nsight)")
         return SKIP
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-slurm-"))
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="gpuwhy-slurm-"))
     cluster = Cluster(directory)
     try:
         cluster.start()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face transformers under `llmprof run --mark transformers`: real PyTorch on the CPU, models of random weights.
+"""Hugging Face transformers under `gpuwhy run --mark transformers`: real PyTorch on the CPU, models of random weights.
 
 The scripts are what a user would write. They count their own forward calls, by hooks of PyTorch, and print what they generated:
 stages, tokens and results must be the same, marked or not."""
@@ -312,7 +312,7 @@ def main():
     parser.add_argument("--workload", required=True)
     parser.add_argument("--only")
     arguments = parser.parse_known_args()[0]
-    prefix = pathlib.Path(os.environ.get("LLMPROF_TORCH_PREFIX") or pathlib.Path.home() / ".cache/llmprof/torch")
+    prefix = pathlib.Path(os.environ.get("GPUWHY_TORCH_PREFIX") or pathlib.Path.home() / ".cache/gpuwhy/torch")
     if not (prefix / "installed").exists():
         print("skipped: PyTorch and transformers are not installed (tools/install-deps.sh torch)")
         return 77

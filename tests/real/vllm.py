@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A real vLLM server on the CPU under `llmprof attach` and `llmprof run --server`: its own profiler, its own step marks.
+"""A real vLLM server on the CPU under `gpuwhy attach` and `gpuwhy run --server`: its own profiler, its own step marks.
 
 The model is a Llama of random weights. Tokens of the marked steps must be what the client sent and got, and the parts of each
 request's time to first token must sum to what the client measured. vLLM for the CPU knows PyTorch's profiler only, so nothing here
@@ -125,7 +125,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", required=True)
     arguments, _ = parser.parse_known_args()
-    prefix = pathlib.Path(os.environ.get("LLMPROF_VLLM_PREFIX") or pathlib.Path.home() / ".cache/llmprof/vllm")
+    prefix = pathlib.Path(os.environ.get("GPUWHY_VLLM_PREFIX") or pathlib.Path.home() / ".cache/gpuwhy/vllm")
     if not (prefix / "installed").exists():
         print("Skipped: vLLM is not installed (tools/install-deps.sh vllm)")
         sys.exit(77)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The whole of `llmprof analyze`, all files written, beside SQLite stepping over the same columns and computing nothing.
+"""The whole of `gpuwhy analyze`, all files written, beside SQLite stepping over the same columns and computing nothing.
 
 The budget has slack for a busy machine; bench/README.md has the figures of a quiet one.
 """
@@ -30,10 +30,10 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as directory:
         trace = pathlib.Path(directory) / "trace.sqlite"
-        subprocess.run([tools / "llmprof_make_trace", trace, str(KERNELS)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([tools / "gpuwhy_make_trace", trace, str(KERNELS)], check=True, stdout=subprocess.DEVNULL)
 
         def bare():
-            return float(subprocess.run([tools / "llmprof_bare_scan", trace], check=True, capture_output=True,
+            return float(subprocess.run([tools / "gpuwhy_bare_scan", trace], check=True, capture_output=True,
                                         text=True).stdout)
 
         def analyze(threads):

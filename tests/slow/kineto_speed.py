@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading traces of PyTorch's profiler beside simdjson stepping over the same text and keeping nothing, on one core.
 
-Measured is the whole of `llmprof kernels`, so reading alone is faster still. The budget has slack for a busy machine;
+Measured is the whole of `gpuwhy kernels`, so reading alone is faster still. The budget has slack for a busy machine;
 bench/README.md has the figures of a quiet one.
 """
 import argparse
@@ -92,7 +92,7 @@ def main():
         slowest = {}
         for trace in traces:
             def bare():
-                return float(subprocess.run([tools / "llmprof_bare_json", trace], check=True, capture_output=True,
+                return float(subprocess.run([tools / "gpuwhy_bare_json", trace], check=True, capture_output=True,
                                             text=True).stdout.split()[0])
 
             def whole():
@@ -106,7 +106,7 @@ def main():
             held = peak_bytes([arguments.program, "kernels", trace])
             slowest[trace.name] = (whole_s / bare_s, size / whole_s, held, size)
             print(f"{trace.name}: {size / 1e6:.0f} MB, bare {size / bare_s / 1e6:.0f} MB/s, "
-                  f"llmprof kernels {size / whole_s / 1e6:.0f} MB/s, {whole_s / bare_s:.2f} x, "
+                  f"gpuwhy kernels {size / whole_s / 1e6:.0f} MB/s, {whole_s / bare_s:.2f} x, "
                   f"memory {held / 1e6:.0f} MB")
     for name, (ratio, rate, held, size) in slowest.items():
         assert ratio < BUDGET and rate > BYTES_PER_S, (name, ratio, rate)

@@ -21,7 +21,7 @@ MOST_GROWTH = 1.5  # of CPU time per rank, from 1,000 ranks on
 
 
 class Merge:
-    """One `llmprof merge`, with what it took."""
+    """One `gpuwhy merge`, with what it took."""
 
     def __init__(self, program, files, *words):
         began = time.monotonic()
@@ -58,17 +58,17 @@ def check_flat(options, scratch, ranks):
     assert all(merge.code == 0 for merge in merges)
     print(f"{ranks} ranks, {truth['bytes'] / 1e6:.0f} MB: {best}", flush=True)
     check(json.loads(best.out), truth)
-    whole = Merge(options.program, [job], "--out", scratch / "all.llmprof")
-    print(f"  to a file of {(scratch / 'all.llmprof').stat().st_size / 1e6:.1f} MB: {whole}", flush=True)
+    whole = Merge(options.program, [job], "--out", scratch / "all.gpuwhy")
+    print(f"  to a file of {(scratch / 'all.gpuwhy').stat().st_size / 1e6:.1f} MB: {whole}", flush=True)
     tenths = []
     folders = sorted(job.iterdir())
     for number in range(10):
-        part = scratch / f"tenth-{number}.llmprof"
+        part = scratch / f"tenth-{number}.gpuwhy"
         one = Merge(options.program, folders[number::10], "--out", part)
         assert one.code == 7, one.code  # ranks are missing
         tenths.append(part)
-    joined = Merge(options.program, tenths, "--out", scratch / "tree.llmprof")
-    assert (scratch / "tree.llmprof").read_bytes() == (scratch / "all.llmprof").read_bytes(), "the tree of merges is not the flat one"
+    joined = Merge(options.program, tenths, "--out", scratch / "tree.gpuwhy")
+    assert (scratch / "tree.gpuwhy").read_bytes() == (scratch / "all.gpuwhy").read_bytes(), "the tree of merges is not the flat one"
     print(f"  a tree of ten tenths has the same bytes; its last merge: {joined}", flush=True)
     shutil.rmtree(job)
     return best

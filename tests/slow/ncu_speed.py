@@ -71,7 +71,7 @@ def write_report(path, size):
 
 
 def measure(path):
-    """Seconds and peak bytes of `llmprof ncu` that reads all and prints one kernel."""
+    """Seconds and peak bytes of `gpuwhy ncu` that reads all and prints one kernel."""
     start = time.monotonic()
     process = subprocess.Popen([options.program, "ncu", str(path), "--kernel", "no such kernel"],
                                stdout=subprocess.PIPE)

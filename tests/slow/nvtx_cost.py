@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Overhead of libllmprof_nvtx.so: CPU time of a push and its pop, compared with the same program without it.
+"""Overhead of libgpuwhy_nvtx.so: CPU time of a push and its pop, compared with the same program without it.
 
 Four threads push a million ranges each. With and without take turns, and the best of each counts: other programs on
 the machine make a run slower, never faster."""
@@ -43,7 +43,7 @@ def main():
                                  check=True).stdout.strip()
         for _ in range(ROUNDS):
             without.append(ns_per_pair({}))
-            with_library.append(ns_per_pair({"NVTX_INJECTION64_PATH": library, "LLMPROF_NVTX_DIR": temporary}))
+            with_library.append(ns_per_pair({"NVTX_INJECTION64_PATH": library, "GPUWHY_NVTX_DIR": temporary}))
             processes = subprocess.run([arguments.read_ranges, "processes", temporary], capture_output=True, text=True,
                                        check=True).stdout.splitlines()
             assert processes[1].split(",")[3:5] == [str(4 * PAIRS), "0"], processes

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `llmprof fleet push` costs beside a bare insert of the same rows, on one ClickHouse server of this machine.
+"""What `gpuwhy fleet push` costs beside a bare insert of the same rows, on one ClickHouse server of this machine.
 
 The bare inserts send the bytes of the spool's own batches, one insert per table, with clickhouse-client and with curl: no reading of
 summaries, no hashing, no spool, no seals. All go to empty tables; the order changes each round. Prints wall time and CPU time, of the client and of

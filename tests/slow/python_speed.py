@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measurement of the way into a data frame: a million launches in polars against `llmprof analyze` alone.
+"""Measurement of the way into a data frame: a million launches in polars against `gpuwhy analyze` alone.
 
 Both read the same file in turn, several times, and the quickest of each counts. Processor time and wall time must both keep the
 ratio; what importing polars takes is not the package's.
@@ -21,10 +21,10 @@ NUM_KERNELS = 1_000_000
 MOST_RATIO = 1.3
 ROUNDS = 5
 READ = """
-import polars, llmprof, resource, sys, time
+import polars, gpuwhy, resource, sys, time
 used = resource.getrusage(resource.RUSAGE_SELF)
 begin = time.perf_counter()
-profile = llmprof.open(sys.argv[1])
+profile = gpuwhy.open(sys.argv[1])
 frame = polars.DataFrame(profile.launches)
 kernels = polars.DataFrame(profile.kernels)
 wall = time.perf_counter() - begin
@@ -44,8 +44,8 @@ def main():
     if "Release" not in subprocess.run([arguments.program, "--version"], capture_output=True, text=True).stdout:
         print("skipped: only a release build is held to it")
         sys.exit(77)
-    library = pathlib.Path(arguments.library or pathlib.Path(arguments.program).parent / "libllmprof.so").resolve()
-    environment = {**os.environ, "LLMPROF_LIBRARY": str(library), "PYTHONPATH": str(TESTS.parent / "python")}
+    library = pathlib.Path(arguments.library or pathlib.Path(arguments.program).parent / "libgpuwhy.so").resolve()
+    environment = {**os.environ, "GPUWHY_LIBRARY": str(library), "PYTHONPATH": str(TESTS.parent / "python")}
     with tempfile.TemporaryDirectory() as temporary:
         trace = pathlib.Path(temporary) / "trace.sqlite"
         subprocess.run([arguments.make_trace, trace, str(NUM_KERNELS)], check=True, stdout=subprocess.DEVNULL)
@@ -64,7 +64,7 @@ def main():
     is_within = True
     for index, what in enumerate(("wall", "processor")):
         analyze, frame = min(row[index] for row in program), min(row[index] for row in package)
-        print(f"{what}: llmprof analyze {analyze:.2f} s, open and frames {frame:.2f} s: {frame / analyze:.2f} x")
+        print(f"{what}: gpuwhy analyze {analyze:.2f} s, open and frames {frame:.2f} s: {frame / analyze:.2f} x")
         is_within &= frame <= MOST_RATIO * analyze
     if not is_within:
         sys.exit(f"more than {MOST_RATIO} x")

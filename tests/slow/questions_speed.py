@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions to a history of 100 million rows of kernels, on one ClickHouse server of this machine: each within a second, warm.
 
-The server makes the rows itself (100 runs of 1,000 ranks with 500 kernels in two stages), in the tables of `llmprof fleet init`; llmprof
+The server makes the rows itself (100 runs of 1,000 ranks with 500 kernels in two stages), in the tables of `gpuwhy fleet init`; gpuwhy
 seals them. Beside each question: the time of one statement that an expert would type for it. Then `top` with one run that is not sealed.
 About 3 GB of disk and some minutes of two cores; --rows N for less.
 
-   questions_speed.py --program llmprof [--rows 100000000] [--chdb]"""
+   questions_speed.py --program gpuwhy [--rows 100000000] [--chdb]"""
 import argparse
 import hashlib
 import json
@@ -82,14 +82,14 @@ def fill(server, num_runs):
     """Rows as the real ones are: a rank's noise, sums that do not repeat, histograms of three bins."""
     kernels = [f"void gemm_{number}<float, {7 * number}>(Params)" for number in range(KERNELS)]
     names = [*kernels, *STAGES, "gemm", "elementwise", "forward", "layer", "qkv", "attention", "down"]
-    server.execute("INSERT INTO llmprof.names (name_key, name) VALUES " + ",".join(f"({key_of(name)}, '{name}')" for name in names))
+    server.execute("INSERT INTO gpuwhy.names (name_key, name) VALUES " + ",".join(f"({key_of(name)}, '{name}')" for name in names))
     kernel_keys, stage_keys = array(map(key_of, kernels)), array(map(key_of, STAGES))
     part_keys = array(map(key_of, ("qkv", "attention", "down")))
     for run in range(num_runs):
         run_key, day = key_of(f"run-{run:03}"), FIRST_DAY + run
         place = f"toUInt64({run_key}) AS run_key, toUInt32(rank) AS rank_, sipHash64({run}, rank) AS content, toDate({day}) AS day"
         grown = f"if(kernel = {SLOW_KERNEL}, 1.3, 1)" if run >= num_runs // 2 else "1"
-        server.execute(f"""INSERT INTO llmprof.kernels (run_key, rank, content, day, stage_key, kernel_key, family_key, calls, total_ns, min_ns,
+        server.execute(f"""INSERT INTO gpuwhy.kernels (run_key, rank, content, day, stage_key, kernel_key, family_key, calls, total_ns, min_ns,
             max_ns, hist_steps, hist_counts)
           SELECT {place}, {stage_keys}[stage + 1], {kernel_keys}[kernel + 1],
             toUInt64(if(kernel % 2 = 0, {key_of("gemm")}, {key_of("elementwise")})), calls, toUInt64(calls * mean_ns), toUInt64(mean_ns * 0.98),
@@ -101,18 +101,18 @@ def fill(server, num_runs):
             FROM (SELECT intDiv(number, {KERNELS * 2}) AS rank, intDiv(number, {KERNELS}) % 2 AS stage, number % {KERNELS} AS kernel,
                 sipHash64({run}, number) AS noise FROM numbers({ROWS_PER_RUN})))""")
         slow = f"if(rank = {SLOW_RANK}, 1.15, 1)" if run == num_runs - 1 else "1"
-        server.execute(f"""INSERT INTO llmprof.stages (run_key, rank, content, day, stage_key, instances, total_ns, min_ns, max_ns, tokens,
+        server.execute(f"""INSERT INTO gpuwhy.stages (run_key, rank, content, day, stage_key, instances, total_ns, min_ns, max_ns, tokens,
             kernel_ns, window_ns, buckets_ns, model_flops, peak_flops, model_bytes, peak_bytes)
           SELECT {place}, {stage_keys}[stage + 1], 10, 2000000000, 200000000, 200000000, 5120, compute_ns, 2000000000,
             [compute_ns, toUInt64(2000000000 - compute_ns)], 659000000000000000, 1978000000000000000, 0, 0
           FROM (SELECT rank, stage, toUInt64(1e9 * {slow} + sipHash64({run}, rank, stage) % 10000000) AS compute_ns
             FROM (SELECT intDiv(number, 2) AS rank, number % 2 AS stage FROM numbers({2 * RANKS})))""")
-        server.execute(f"""INSERT INTO llmprof.parts (run_key, rank, content, day, pass_key, block_key, part_key, passes, launches, total_ns)
+        server.execute(f"""INSERT INTO gpuwhy.parts (run_key, rank, content, day, pass_key, block_key, part_key, passes, launches, total_ns)
           SELECT {place}, toUInt64({key_of("forward")}), toUInt64({key_of("layer")}), {part_keys}[part + 1], 10, 320,
             1000000 + sipHash64({run}, rank, part) % 1000000
           FROM (SELECT intDiv(number, 3) AS rank, number % 3 AS part FROM numbers({3 * RANKS}))""")
-        server.execute(f"""INSERT INTO llmprof.ranks (run_key, rank, attempt, content, day, ver, run_id, num_ranks, node, gpu, model, engine,
-            engine_version, driver_version, llmprof_version, started_unix_s, kernel_rows, stage_rows, labels, part_rows)
+        server.execute(f"""INSERT INTO gpuwhy.ranks (run_key, rank, attempt, content, day, ver, run_id, num_ranks, node, gpu, model, engine,
+            engine_version, driver_version, gpuwhy_version, started_unix_s, kernel_rows, stage_rows, labels, part_rows)
           SELECT toUInt64({run_key}), toUInt32(number), 0, sipHash64({run}, number), toDate({day}), 1, 'run-{run:03}', {RANKS},
             concat('node-', toString(intDiv(number, 8))), 'NVIDIA H100 80GB HBM3', 'llama_3_1_8b', 'generated',
             'v{1 if run < num_runs // 2 else 2}', '', '', {day * 86400}, {KERNELS * 2}, 2, '', 3 FROM numbers({RANKS})""")
@@ -146,16 +146,16 @@ class Asker:
 
 # What an expert would type, one statement for each question, without names and without any check.
 BARE = {
-    "stragglers": "SELECT stage_key, rank, buckets_ns[1] FROM llmprof.stages WHERE run_key = {last} ORDER BY buckets_ns[1] DESC LIMIT 20",
+    "stragglers": "SELECT stage_key, rank, buckets_ns[1] FROM gpuwhy.stages WHERE run_key = {last} ORDER BY buckets_ns[1] DESC LIMIT 20",
     "regressions": "SELECT stage_key, kernel_key, sumIf(total_ns, day < toDate({middle})) / sumIf(calls, day < toDate({middle})) AS before, "
-                   "sumIf(total_ns, day >= toDate({middle})) / sumIf(calls, day >= toDate({middle})) AS after FROM llmprof.{table} "
+                   "sumIf(total_ns, day >= toDate({middle})) / sumIf(calls, day >= toDate({middle})) AS after FROM gpuwhy.{table} "
                    "GROUP BY stage_key, kernel_key ORDER BY after / before DESC LIMIT 20",
-    "top": "SELECT kernel_key, sum(total_ns) AS s, sum(calls), max(max_ns), sumMap(hist_steps, hist_counts) FROM llmprof.{table} GROUP BY kernel_key "
+    "top": "SELECT kernel_key, sum(total_ns) AS s, sum(calls), max(max_ns), sumMap(hist_steps, hist_counts) FROM gpuwhy.{table} GROUP BY kernel_key "
            "ORDER BY s DESC LIMIT 20",
-    "trend": "SELECT day, stage_key, sum(total_ns), sum(tokens), sum(toFloat64(model_flops)) / sum(toFloat64(peak_flops)) FROM llmprof.stages "
+    "trend": "SELECT day, stage_key, sum(total_ns), sum(tokens), sum(toFloat64(model_flops)) / sum(toFloat64(peak_flops)) FROM gpuwhy.stages "
              "GROUP BY day, stage_key",
-    "layers": "SELECT part_key, sum(total_ns), sum(launches) FROM llmprof.parts GROUP BY part_key",
-    "status": "SELECT run_id, count(), max(num_ranks) FROM llmprof.ranks FINAL GROUP BY run_id",
+    "layers": "SELECT part_key, sum(total_ns), sum(launches) FROM gpuwhy.parts GROUP BY part_key",
+    "status": "SELECT run_id, count(), max(num_ranks) FROM gpuwhy.ranks FINAL GROUP BY run_id",
 }
 
 
@@ -169,7 +169,7 @@ def bare_seconds(server, sql, rounds=5):
 
 
 def check_answers(answers, server, num_runs):
-    rows, total = server.execute("SELECT count(), sum(total_ns) FROM llmprof.kernels").split()
+    rows, total = server.execute("SELECT count(), sum(total_ns) FROM gpuwhy.kernels").split()
     assert int(rows) == num_runs * ROWS_PER_RUN, rows
     assert answers["top"]["total_ns"] == int(total) and answers["top"]["runs"] == num_runs, answers["top"]["total_ns"]
     slow = answers["stragglers"]["stragglers"]
@@ -189,7 +189,7 @@ def main():
         print("skipped: needs " + ("libchdb (tools/install-deps.sh chdb)" if options.chdb else f"{cluster.missing()} (tools/install-deps.sh fleet)"))
         return SKIP
     num_runs = max(options.rows // ROWS_PER_RUN, 2)
-    with tempfile.TemporaryDirectory(prefix="llmprof-questions-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gpuwhy-questions-") as folder:
         folder = pathlib.Path(folder)
         server = Server(folder, options.chdb)
         try:
@@ -215,8 +215,8 @@ def main():
                 slowest = max(slowest, best if name in ("stragglers", "regressions", "top") else 0)
             check_answers(answers, server, num_runs)
             # The last run as if nobody had sealed it: its million rows are read one by one.
-            server.execute(f"ALTER TABLE llmprof.seals DELETE WHERE run_key = {facts['last']}")
-            while server.execute(f"SELECT count() FROM llmprof.seals WHERE run_key = {facts['last']}").strip() != "0":
+            server.execute(f"ALTER TABLE gpuwhy.seals DELETE WHERE run_key = {facts['last']}")
+            while server.execute(f"SELECT count() FROM gpuwhy.seals WHERE run_key = {facts['last']}").strip() != "0":
                 time.sleep(0.1)
             best, median, _, answer = asker.timed("top")
             print(f"top with one run that is not sealed: best {best:.3f} s, median {median:.3f} s", flush=True)

@@ -32,7 +32,7 @@ def released(source):
 def main():
     argparse.ArgumentParser(description=__doc__).parse_known_args()
     tools_python()  # packs the wheel
-    static = pathlib.Path(os.environ.get("LLMPROF_STATIC_PREFIX") or pathlib.Path.home() / ".cache/llmprof/static")
+    static = pathlib.Path(os.environ.get("GPUWHY_STATIC_PREFIX") or pathlib.Path.home() / ".cache/gpuwhy/static")
     if not static.exists():
         print("Skipped: tools/install-deps.sh static installs what a release is made with")
         return 77

@@ -24,14 +24,14 @@ def built(source):
     """What a user would take away, by its name."""
     environment = {**os.environ, "CCACHE_DISABLE": "1", "SOURCE_DATE_EPOCH": run("git", "-C", ROOT, "log", "-1", "--format=%ct").strip()}
     run("git", "clone", "-q", "--shared", ROOT, source)
-    run("cmake", "--preset", "release", "-DBUILD_TESTING=OFF", "-DLLMPROF_WITH_LLAMA=OFF", cwd=source, env=environment)
+    run("cmake", "--preset", "release", "-DBUILD_TESTING=OFF", "-DGPUWHY_WITH_LLAMA=OFF", cwd=source, env=environment)
     build = source / "build/release"
     run("cmake", "--build", build, env=environment)
     run("cpack", "-G", "DEB", "--config", build / "CPackConfig.cmake", "-B", build / "deb", env=environment)
-    files = {"llmprof": build / "llmprof", "libllmprof.so": build / "libllmprof.so", "package": next((build / "deb").glob("*.deb"))}
-    if "llmprof_static" in run("cmake", "--build", build, "--target", "help"):
-        run(source / "packaging/tarball.sh", build, source / "llmprof.tar.gz", env=environment)
-        files["tarball"] = source / "llmprof.tar.gz"
+    files = {"gpuwhy": build / "gpuwhy", "libgpuwhy.so": build / "libgpuwhy.so", "package": next((build / "deb").glob("*.deb"))}
+    if "gpuwhy_static" in run("cmake", "--build", build, "--target", "help"):
+        run(source / "packaging/tarball.sh", build, source / "gpuwhy.tar.gz", env=environment)
+        files["tarball"] = source / "gpuwhy.tar.gz"
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 

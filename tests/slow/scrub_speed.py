@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast secrets leave a log: processor time that `llmprof run` adds for a program that prints 100 MB, against one that prints
+"""How fast secrets leave a log: processor time that `gpuwhy run` adds for a program that prints 100 MB, against one that prints
 nothing. That includes taking the output from a pipe and writing it twice. A busy machine makes no difference to processor time, or
 little."""
 import argparse
@@ -22,7 +22,7 @@ LINES = ("INFO 07-11 12:13:14 [loggers.py:127] Engine 000: Avg prompt throughput
 
 
 def seconds_of(program, folder, *command):
-    """User time of llmprof itself, in seconds: the program's own is in another account."""
+    """User time of gpuwhy itself, in seconds: the program's own is in another account."""
     before = os.times()
     subprocess.run([program, "run", "--passes", "baseline", "--progress", "none", "-o", str(folder), "--", *map(str, command)],
                    check=True, stdout=subprocess.DEVNULL, timeout=250, env={**os.environ, "SPOKEN_PASSWORD": SECRET})

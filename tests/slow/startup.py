@@ -28,7 +28,7 @@ def main():
     floor = best_ms(["/bin/true"])
     for argument, budget in BUDGET_MS.items():
         measured = best_ms([program, argument])
-        print(f"llmprof {argument}: {measured:.2f} ms, of which starting any program {floor:.2f} ms; budget {budget} ms")
+        print(f"gpuwhy {argument}: {measured:.2f} ms, of which starting any program {floor:.2f} ms; budget {budget} ms")
         assert measured < budget
     return 0
 

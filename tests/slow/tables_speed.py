@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Size and time of launches.parquet for a million kernels, beside pyarrow writing the same table.
 
-The time to write is that of the export without that of `llmprof kernels`, which analyzes the same and prints little.
+The time to write is that of the export without that of `gpuwhy kernels`, which analyzes the same and prints little.
 """
 import argparse
 import pathlib
@@ -49,7 +49,7 @@ def main():
     arguments = parser.parse_known_args()[0]
     if not arguments.inside:
         return subprocess.run([tools_python(), __file__, *sys.argv[1:], "--inside"]).returncode
-    with tempfile.TemporaryDirectory(prefix="llmprof-tables-") as directory:
+    with tempfile.TemporaryDirectory(prefix="gpuwhy-tables-") as directory:
         folder = pathlib.Path(directory)
         trace = folder / "trace.sqlite"
         subprocess.run([arguments.make_trace, trace, str(KERNELS)], check=True, capture_output=True)
@@ -58,7 +58,7 @@ def main():
         file = folder / "tables" / "launches.parquet"
         size, wrote = file.stat().st_size, whole - analysis
         others = pyarrow_figures(file, folder / "other.parquet")
-        print(f"llmprof: {size:,} bytes, {size / KERNELS:.1f} per launch; {wrote:.2f} s to write all tables, {whole:.2f} s with the analysis")
+        print(f"gpuwhy: {size:,} bytes, {size / KERNELS:.1f} per launch; {wrote:.2f} s to write all tables, {whole:.2f} s with the analysis")
         for codec, (other, took) in others.items():
             print(f"pyarrow, {codec}: {other:,} bytes, {took:.2f} s")
         if size > MOST_BYTES * others["zstd"][0] or wrote > MOST_TIME * others["zstd"][1]:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test of the wheel: built from the sdist, installed into clean environments, used and removed.
 
-Builds both with packaging/wheel.sh, minutes of all processors, unless LLMPROF_WHEEL names a wheel. The oldest and the newest Python
+Builds both with packaging/wheel.sh, minutes of all processors, unless GPUWHY_WHEEL names a wheel. The oldest and the newest Python
 of this machine from 3.9 on get it, without an index: whatever it needs is inside.
 """
 import argparse
@@ -24,24 +24,24 @@ SOURCE = TESTS.parent
 MOST_BYTES = 12_000_000
 OLDEST = (3, 9)
 USE = """
-import gc, llmprof, os, sys
-assert "LLMPROF_LIBRARY" not in os.environ and llmprof.__file__.startswith(sys.prefix), llmprof.__file__
-p = llmprof.open("run.sqlite", model="llama_3_1_8b")
+import gc, gpuwhy, os, sys
+assert "GPUWHY_LIBRARY" not in os.environ and gpuwhy.__file__.startswith(sys.prefix), gpuwhy.__file__
+p = gpuwhy.open("run.sqlite", model="llama_3_1_8b")
 assert p.verdict and len(p.launches) == 257 and p.kernels[0].calls == 256 and p.metrics["verdict"] == p.verdict
 assert "<html" in p.html()
 for number in range(100):  # an exception inside the library, a hundred times
     try:
-        llmprof.open("nothing.sqlite")
-    except llmprof.Error as error:
+        gpuwhy.open("nothing.sqlite")
+    except gpuwhy.Error as error:
         assert "nothing.sqlite" in str(error)
     else:
         sys.exit("a file that is not there was read")
 stream = p.launches.__arrow_c_stream__()
 del stream, p
 gc.collect()
-with llmprof.mark("prefill", tokens=512):
+with gpuwhy.mark("prefill", tokens=512):
     pass
-print(llmprof.compare("run.sqlite", "run.sqlite").verdict)
+print(gpuwhy.compare("run.sqlite", "run.sqlite").verdict)
 """
 
 
@@ -81,21 +81,21 @@ def must(*command, **keywords):
 
 def check_contents(wheel):
     assert wheel.stat().st_size < MOST_BYTES, f"{wheel.name} has {wheel.stat().st_size} bytes"
-    version = re.search(r"project\(llmprof VERSION ([0-9.]+)", (SOURCE / "CMakeLists.txt").read_text())[1]
-    assert re.fullmatch(rf"llmprof-{version}-py3-none-manylinux_2_\d+_\w+\.whl", wheel.name), wheel.name
+    version = re.search(r"project\(gpuwhy VERSION ([0-9.]+)", (SOURCE / "CMakeLists.txt").read_text())[1]
+    assert re.fullmatch(rf"gpuwhy-{version}-py3-none-manylinux_2_\d+_\w+\.whl", wheel.name), wheel.name
     with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as temporary:
         names = set(archive.namelist())
-        scripts = f"llmprof-{version}.data/scripts/llmprof"
-        wanted = {"llmprof/__init__.py", "llmprof/py.typed", "llmprof/libllmprof.so", "llmprof/libllmprof_marks.so", scripts,
-                  f"llmprof-{version}.dist-info/licenses/LICENSE"}
+        scripts = f"gpuwhy-{version}.data/scripts/gpuwhy"
+        wanted = {"gpuwhy/__init__.py", "gpuwhy/py.typed", "gpuwhy/libgpuwhy.so", "gpuwhy/libgpuwhy_marks.so", scripts,
+                  f"gpuwhy-{version}.dist-info/licenses/LICENSE"}
         assert wanted <= names, wanted - names
-        strays = {name for name in names if not name.startswith(("llmprof/", f"llmprof-{version}."))}
+        strays = {name for name in names if not name.startswith(("gpuwhy/", f"gpuwhy-{version}."))}
         assert not strays, strays
         assert archive.read(scripts)[:4] == b"\x7fELF", "the command is not the program itself"
-        needed = must("readelf", "-d", archive.extract("llmprof/libllmprof.so", temporary))
+        needed = must("readelf", "-d", archive.extract("gpuwhy/libgpuwhy.so", temporary))
         libraries = set(re.findall(r"NEEDED.*\[(.*)\]", needed))
         assert libraries <= {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"} and "TEXTREL" not in needed, needed
-        exported = must("nm", "-D", "--defined-only", f"{temporary}/llmprof/libllmprof.so").split()
+        exported = must("nm", "-D", "--defined-only", f"{temporary}/gpuwhy/libgpuwhy.so").split()
         foreign = [name for name in exported if name.startswith(("sqlite3", "deflate", "SHA256", "_ZN4YAML", "_ZNSt"))]
         assert not foreign, foreign
     print(f"{wheel.name}: {wheel.stat().st_size} bytes, needs {', '.join(sorted(libraries))}")
@@ -103,19 +103,19 @@ def check_contents(wheel):
 
 
 def check_install(wheel, version, python, directory):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LLMPROF_", "VIRTUAL"))}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "GPUWHY_", "VIRTUAL"))}
     venv = directory / f"venv-{pathlib.Path(python).resolve().name}-{version}"
     must(python, "-m", "venv", venv)
     before = files_of(venv)
     pip = [venv / "bin/python", "-m", "pip", "--disable-pip-version-check", "--no-cache-dir"]
     must(*pip, "install", "--no-index", wheel, env=environment)
-    assert must(venv / "bin/llmprof", "--version", env=environment).startswith(f"llmprof {version}")
-    doctor = run(venv / "bin/llmprof", "doctor", env=environment)
+    assert must(venv / "bin/gpuwhy", "--version", env=environment).startswith(f"gpuwhy {version}")
+    doctor = run(venv / "bin/gpuwhy", "doctor", env=environment)
     assert doctor.returncode in (0, 5) and doctor.stdout, doctor
-    must(venv / "bin/llmprof", "analyze", "run.sqlite", cwd=directory, env=environment)
+    must(venv / "bin/gpuwhy", "analyze", "run.sqlite", cwd=directory, env=environment)
     must(venv / "bin/python", "-X", "dev", "-W", "error", "-c", USE, cwd=directory, env=environment)
     must(*pip, "check", env=environment)
-    must(*pip, "uninstall", "-y", "llmprof", env=environment)
+    must(*pip, "uninstall", "-y", "gpuwhy", env=environment)
     left = files_of(venv) - before
     left = {name for name in left if "/pip/" not in name and "__pycache__" not in name}
     assert not left, f"uninstall leaves {left}"
@@ -128,8 +128,8 @@ def main():
     python = tools_python()
     with tempfile.TemporaryDirectory() as temporary:
         directory = pathlib.Path(temporary)
-        if os.environ.get("LLMPROF_WHEEL"):
-            wheel = pathlib.Path(os.environ["LLMPROF_WHEEL"])
+        if os.environ.get("GPUWHY_WHEEL"):
+            wheel = pathlib.Path(os.environ["GPUWHY_WHEEL"])
         else:
             made = subprocess.run([SOURCE / "packaging/wheel.sh", directory / "made"], capture_output=True, text=True)
             if "tools/install-deps.sh static" in made.stderr + made.stdout and made.returncode:

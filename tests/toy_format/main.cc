@@ -8,11 +8,11 @@
 
 int main(int, char** argv) {
   try {
-    const llmprof::Trace trace = llmprof::load_trace(llmprof::InputFile(argv[1]), 1);
+    const gpuwhy::Trace trace = gpuwhy::load_trace(gpuwhy::InputFile(argv[1]), 1);
     std::printf("%s of %s: %zu kernels\n", trace.capture.format.kind.data(),
                 trace.capture.format.tool.data(), trace.kernels.size());
-    std::puts(llmprof::recording_kinds(false).c_str());
-  } catch (const llmprof::Error& error) {
+    std::puts(gpuwhy::recording_kinds(false).c_str());
+  } catch (const gpuwhy::Error& error) {
     std::puts(error.what());
     return 1;
   }

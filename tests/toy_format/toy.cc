@@ -15,7 +15,7 @@
 #include "base/units.h"
 #include "ingest/ingest.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::string_view kToyMagic = "toy trace 1\n";
@@ -90,4 +90,4 @@ const Importer kToy = {{.name = "toy text",
                        load_toy,
                        nullptr};
 
-}  // namespace llmprof
+}  // namespace gpuwhy

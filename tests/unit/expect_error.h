@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Runs `body`, which must throw an Error of this kind whose message (with context) and hint match.
 template <typename Body, typename What, typename Hint>
@@ -22,4 +22,4 @@ void expect_error(Body&& body, ErrorKind kind, const What& what, const Hint& hin
   ADD_FAILURE() << "no Error was thrown";
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -3,14 +3,14 @@
 // The folders that unit tests read, as CMake names them.
 #include "folders.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 const char* corpus_folder() {
-  return LLMPROF_CORPUS;
+  return GPUWHY_CORPUS;
 }
 
 const char* data_folder() {
-  return LLMPROF_TEST_DATA;
+  return GPUWHY_TEST_DATA;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -4,9 +4,9 @@
 // tests are the same in every clone, so a compiler cache finds them.
 #pragma once
 
-namespace llmprof {
+namespace gpuwhy {
 
 const char* corpus_folder();  // of real recordings; may be absent
 const char* data_folder();    // tests/data
 
-}  // namespace llmprof
+}  // namespace gpuwhy

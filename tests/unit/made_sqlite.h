@@ -7,7 +7,7 @@
 
 #include <sqlite3.h>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Runs SQL on a database, which is made where it is not there. Throws where SQLite refuses.
 inline void execute_sql(const std::filesystem::path& path, const std::string& sql) {
@@ -21,4 +21,4 @@ inline void execute_sql(const std::filesystem::path& path, const std::string& sq
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

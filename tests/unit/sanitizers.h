@@ -7,7 +7,7 @@
 #define __has_feature(feature) 0
 #endif
 
-namespace llmprof {
+namespace gpuwhy {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
     __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -22,4 +22,4 @@ constexpr int num_random_inputs(int all) {
   return kHasSanitizer ? all / 5 : all;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,13 +6,13 @@
 #include <fstream>
 #include <string>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A directory that goes away with the test.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "llmprof-XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "gpuwhy-XXXXXX").string();
     path_ = ::mkdtemp(pattern.data());
   }
   ~TemporaryDirectory() {
@@ -43,4 +43,4 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

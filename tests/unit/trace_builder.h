@@ -18,7 +18,7 @@
 
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Attributes of a kernel that most tests leave out.
 struct KernelExtras {
@@ -194,4 +194,4 @@ class TraceBuilder {
   HostFunctionsOf<Rows> functions_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

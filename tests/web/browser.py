@@ -23,7 +23,7 @@ def arguments():
 
 def needed():
     """The browser and the folder of Node's modules; leaves with 77 where one is missing."""
-    modules = pathlib.Path(os.environ.get("LLMPROF_WEB_PREFIX", pathlib.Path.home() / ".cache/llmprof/web"))
+    modules = pathlib.Path(os.environ.get("GPUWHY_WEB_PREFIX", pathlib.Path.home() / ".cache/gpuwhy/web"))
     chromium = shutil.which("chromium")
     if not chromium or not shutil.which("node") or not (modules / "installed").exists():
         print("skipped: needs chromium, node and what tools/install-deps.sh web puts beside them")
@@ -51,7 +51,7 @@ def check(pages, folder, out):
     chromium, modules = needed()
     spec = folder / "spec.json"
     # A machine that does other things too may be given more time.
-    factor = float(os.environ.get("LLMPROF_WEB_TIME_FACTOR", "1"))
+    factor = float(os.environ.get("GPUWHY_WEB_TIME_FACTOR", "1"))
     spec.write_text(json.dumps({"pages": pages, "out": str(pathlib.Path(out).resolve()), "chromium": chromium, "modules": str(modules),
                                 "factor": factor}))
     result = subprocess.run(["node", HERE / "check_page.cjs", spec], capture_output=True, text=True, timeout=560)

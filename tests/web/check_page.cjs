@@ -12,9 +12,9 @@ const { chromium } = require(path.join(modules, 'playwright-core'));
 const { checkInteractions } = require('./interactions.cjs');
 const axeSource = fs.readFileSync(path.join(modules, 'axe-core', 'axe.min.js'), 'utf8');
 
-// LLMPROF_WEB_VERBOSE=1 tells where the time goes.
+// GPUWHY_WEB_VERBOSE=1 tells where the time goes.
 const began = Date.now();
-const tell = (what) => { if (process.env.LLMPROF_WEB_VERBOSE) console.error(`${((Date.now() - began) / 1000).toFixed(1)} s ${what}`); };
+const tell = (what) => { if (process.env.GPUWHY_WEB_VERBOSE) console.error(`${((Date.now() - began) / 1000).toFixed(1)} s ${what}`); };
 
 const faults = [];
 let current = '';
@@ -101,7 +101,7 @@ async function checkNumbers(page, one) {
   }
   // Gaps of the timeline, column by column, are the idle buckets of the ledger.
   const idle = await page.evaluate(() => {
-    const { timeline } = window.llmprof;
+    const { timeline } = window.gpuwhy;
     if (!timeline) return null;
     const { data } = timeline;
     return data.levels.map((level) => data.rows.map((row, place) => ({ device: row.device, kind: row.kind, ns: level.rows[place].reduce((sum, series) => sum + series.fill.reduce((a, b) => a + b, 0), 0) / 65535 * level.column })).filter((row) => row.kind === 'idle'));
@@ -115,7 +115,7 @@ async function checkNumbers(page, one) {
   }
   // Late launches in the timeline, by what the CPU did, are the causes that the program summed up.
   const late = await page.evaluate(() => {
-    const { timeline } = window.llmprof;
+    const { timeline } = window.gpuwhy;
     if (!timeline) return [];
     const { data } = timeline;
     return data.rows.flatMap((row, place) => (row.kind === 'idle' ? data.levels[0].rows[place].map((series) => ({ device: row.device, cause: data.causes[series.category], ns: series.fill.reduce((a, b) => a + b, 0) / 65535 * data.levels[0].column })) : []))
@@ -220,7 +220,7 @@ const kSearch = `(() => { const input = document.getElementById('kernel-search')
 const kSort = `(() => { const button = document.querySelector('[data-sort="calls"]'); if (!button) return 0;
   const start = performance.now(); button.click(); document.body.offsetHeight; return performance.now() - start; })()`;
 // Thirty steps of a wheel into the middle and out again, one a frame.
-const kWheel = `(async () => { const { timeline } = window.llmprof; if (!timeline) return 0;
+const kWheel = `(async () => { const { timeline } = window.gpuwhy; if (!timeline) return 0;
   const canvas = timeline.canvas; const box = canvas.getBoundingClientRect(); const times = [];
   let last = await new Promise(requestAnimationFrame);
   for (let i = 0; i < 40; i += 1) {
@@ -239,13 +239,13 @@ async function checkParts(page, one) {
   }
   if (metrics.kernels.length === 0) return;
   // Every rule is in one of three places: it found something, it found nothing, or it could not look.
-  const rules = await page.evaluate(() => ({ all: window.llmprof.page.rules.map((rule) => rule.id), shown: Array.from(document.querySelectorAll('#findings .checks li b'), (name) => name.textContent.replaceAll(' ', '_')) }));
+  const rules = await page.evaluate(() => ({ all: window.gpuwhy.page.rules.map((rule) => rule.id), shown: Array.from(document.querySelectorAll('#findings .checks li b'), (name) => name.textContent.replaceAll(' ', '_')) }));
   const placed = new Set([...rules.shown, ...metrics.findings.map((row) => row.id)]);
   const lost = metrics.devices.length ? rules.all.filter((id) => !placed.has(id)) : [];
   check(rules.all.length > 20 && lost.length === 0, `${rules.all.length} rules, not shown: ${lost}`);
   check(!rules.shown.some((id) => metrics.findings.some((row) => row.id === id)), 'a rule is among the findings and among those that found nothing');
   // The time of a step is that of the program's sentence, and what is read first has no ids and no names of functions of a library.
-  const first = await page.evaluate(() => ({ step: window.llmprof.page.step,
+  const first = await page.evaluate(() => ({ step: window.gpuwhy.page.step,
     tiles: Array.from(document.querySelectorAll('.tile'), (node) => ({ label: node.querySelector('.tile-label').textContent, text: node.querySelector('.tile-value').textContent })),
     said: Array.from(document.querySelectorAll('#summary > p, #findings .finding-name, #findings .finding > details > p:not(.explain):not(.jumps)'), (node) => node.textContent).join('\n'),
     names: Array.from(document.querySelectorAll('#findings .finding-name'), (node) => node.textContent), explained: document.querySelectorAll('#findings .explain code').length }));
@@ -266,7 +266,7 @@ async function checkParts(page, one) {
     sort: document.querySelectorAll('[data-sort="calls"]').length,
     row: document.querySelectorAll('tr[data-row] .name-button').length,
     'heat map': document.querySelectorAll('[data-family]').length,
-    'idle row of the timeline': window.llmprof.timeline ? window.llmprof.timeline.data.rows.filter((row) => row.kind === 'idle').length : 0,
+    'idle row of the timeline': window.gpuwhy.timeline ? window.gpuwhy.timeline.data.rows.filter((row) => row.kind === 'idle').length : 0,
   }));
   // A table of kernels has no times to draw.
   const wanted = Object.entries(parts).slice(0, metrics.ledgers.length > 0 ? 5 : 3);
@@ -307,7 +307,7 @@ async function visit(browser, one) {
   check(result.search_ms <= 100 * factor, `a keystroke in the search takes ${result.search_ms} ms`);
   check(result.sort_ms <= 100 * factor, `sorting takes ${result.sort_ms} ms`);
   check(result.wheel_p95_ms <= 50 * factor, `a frame while zooming takes ${result.wheel_p95_ms} ms (p95)`);
-  await page.evaluate(() => { const { timeline } = window.llmprof; if (timeline) timeline.show(0, timeline.data.duration_ns); });
+  await page.evaluate(() => { const { timeline } = window.gpuwhy; if (timeline) timeline.show(0, timeline.data.duration_ns); });
   await page.waitForTimeout(100);
   await page.screenshot({ path: path.join(spec.out, `${one.name}.png`), fullPage: true });
   tell('picture');
@@ -345,7 +345,7 @@ async function visit(browser, one) {
     check(Math.abs(Math.max(...drawn) - longest / whole * 1160) < 2, `the longest piece is ${Math.max(...drawn)} wide`);
     check(await page.$('.layer-map') !== null, 'there is no map of layers');
     const found = await page.evaluate(() => {
-      const { timeline, model } = window.llmprof;
+      const { timeline, model } = window.gpuwhy;
       const map = model.maps[0];
       map.jump({ column: map.columns - 1, layer: 1 });
       const start = map.map.start[map.columns - 1] + map.map.length[(map.columns - 1) * map.map.layers];

@@ -5,7 +5,7 @@
 'use strict';
 const fs = require('fs');
 
-const viewOf = (page) => page.evaluate(() => ({ ...window.llmprof.timeline.view }));
+const viewOf = (page) => page.evaluate(() => ({ ...window.gpuwhy.timeline.view }));
 const settle = (page) => page.waitForTimeout(120);
 
 async function middleOfCanvas(page) {
@@ -15,7 +15,7 @@ async function middleOfCanvas(page) {
 }
 
 async function checkWheel(page, check) {
-  await page.evaluate(() => { window.scrollTo(0, 0); window.llmprof.timeline.show(0, window.llmprof.timeline.data.duration_ns); });
+  await page.evaluate(() => { window.scrollTo(0, 0); window.gpuwhy.timeline.show(0, window.gpuwhy.timeline.data.duration_ns); });
   const at = await middleOfCanvas(page);
   await page.mouse.move(at.x, at.y);
   const [before, top] = [await viewOf(page), await page.evaluate(() => window.scrollY)];
@@ -38,7 +38,7 @@ async function checkWheel(page, check) {
 async function checkKeys(page, check) {
   await page.evaluate(() => document.activeElement.blur());
   await page.keyboard.press('t');
-  check(await page.evaluate(() => document.activeElement === window.llmprof.timeline.canvas), 'T does not go to the timeline');
+  check(await page.evaluate(() => document.activeElement === window.gpuwhy.timeline.canvas), 'T does not go to the timeline');
   await page.keyboard.press('0');
   await settle(page);
   const whole = await viewOf(page);
@@ -56,7 +56,7 @@ async function checkKeys(page, check) {
 // A click where the gap is drawn tells its cause, and what a thread of the host did in it.
 async function checkGap(page, check) {
   const gap = await page.evaluate(() => {
-    const { timeline } = window.llmprof;
+    const { timeline } = window.gpuwhy;
     const { data } = timeline;
     let best = null;
     for (const row of data.rows.filter((one) => one.kind === 'idle')) {
@@ -86,7 +86,7 @@ async function checkGap(page, check) {
 async function checkFindings(page, check) {
   const button = page.locator('#findings details[open] .to-gap, #findings details[open] .to-kernel').first();
   if (await button.count() === 0) return;
-  await page.evaluate(() => { window.llmprof.timeline.select(null); window.scrollTo(0, 0); });
+  await page.evaluate(() => { window.gpuwhy.timeline.select(null); window.scrollTo(0, 0); });
   await button.click();
   await settle(page);
   const seen = await page.evaluate(() => ({ top: document.getElementById('timeline').getBoundingClientRect().top, tall: window.innerHeight, card: document.querySelectorAll('#timeline-details .details-card').length }));
@@ -95,29 +95,29 @@ async function checkFindings(page, check) {
 }
 
 async function checkSearch(page, check) {
-  const name = await page.evaluate(() => { const { kernels } = window.llmprof.page.metrics; return kernels[Math.min(1, kernels.length - 1)].short_name.slice(0, 24); });
-  await page.evaluate(() => { window.llmprof.timeline.show(0, window.llmprof.timeline.data.duration_ns); document.activeElement.blur(); });
+  const name = await page.evaluate(() => { const { kernels } = window.gpuwhy.page.metrics; return kernels[Math.min(1, kernels.length - 1)].short_name.slice(0, 24); });
+  await page.evaluate(() => { window.gpuwhy.timeline.show(0, window.gpuwhy.timeline.data.duration_ns); document.activeElement.blur(); });
   await page.keyboard.press('/');
   check(await page.evaluate(() => document.activeElement.id) === 'timeline-search', '/ does not go to the search');
   await page.keyboard.type(name);
   await page.keyboard.press('Enter');
   await settle(page);
-  const first = await page.evaluate(() => ({ status: document.querySelector('.search [role=status]').textContent, chosen: window.llmprof.timeline.selected }));
+  const first = await page.evaluate(() => ({ status: document.querySelector('.search [role=status]').textContent, chosen: window.gpuwhy.timeline.selected }));
   if (/nothing found/.test(first.status)) {
-    check(await page.evaluate(() => window.llmprof.timeline.data.detail !== 'all'), `a search for "${name}" finds nothing`);
+    check(await page.evaluate(() => window.gpuwhy.timeline.data.detail !== 'all'), `a search for "${name}" finds nothing`);
   } else {
     check(/^\d+ of \d+$/.test(first.status) && first.chosen !== null, `a search for "${name}" says "${first.status}"`);
     await page.keyboard.press('Enter');
     check(await page.evaluate((old) => old === '1 of 1' || document.querySelector('.search [role=status]').textContent !== old, first.status), 'Enter does not go to the next match');
   }
   await page.keyboard.press('Escape');
-  check(await page.evaluate(() => document.getElementById('timeline-search').value === '' && window.llmprof.timeline.matches === null), 'Esc does not clear the search');
+  check(await page.evaluate(() => document.getElementById('timeline-search').value === '' && window.gpuwhy.timeline.matches === null), 'Esc does not clear the search');
 }
 
 // Every call that is linked to GPU work began before it; and there are such calls if the recording has any.
 async function checkLaunches(page, check) {
   const found = await page.evaluate(() => {
-    const { data, host } = window.llmprof.timeline;
+    const { data, host } = window.gpuwhy.timeline;
     if (!host || !data.slices.call) return null;
     let [linked, early] = [0, 0];
     for (let i = 0; i < data.slices.call.length; i += 1) {
@@ -127,7 +127,7 @@ async function checkLaunches(page, check) {
       if (host.slices.start[call] > data.slices.start[i]) early += 1;
     }
     const overlaps = data.host.lanes.filter((lane) => { for (let i = lane.from + 1; i < lane.to; i += 1) if (host.slices.start[i] < host.slices.start[i - 1] + host.slices.duration[i - 1]) return true; return false; }).length;
-    return { linked, early, overlaps, whole: host.data.least_call_ns === 0, calls: window.llmprof.page.metrics.capture.calls };
+    return { linked, early, overlaps, whole: host.data.least_call_ns === 0, calls: window.gpuwhy.page.metrics.capture.calls };
   });
   if (!found) return;
   check(found.overlaps === 0, `${found.overlaps} lanes of the host hold slices that overlap`);
@@ -138,7 +138,7 @@ async function checkLaunches(page, check) {
 // The page opens without lanes that have nothing to show; all of them are there when asked for.
 async function checkHostLanes(page, check) {
   const found = await page.evaluate(() => {
-    const { timeline } = window.llmprof;
+    const { timeline } = window.gpuwhy;
     const { host, work } = timeline;
     if (!host) return null;
     const count = (choice) => {
@@ -160,7 +160,7 @@ async function checkHostLanes(page, check) {
 }
 
 async function checkAddress(browser, page, one, check) {
-  const wanted = await page.evaluate(() => { const { timeline } = window.llmprof; const d = timeline.data.duration_ns; timeline.show(d * 0.25, d * 0.5); return { ...timeline.view }; });
+  const wanted = await page.evaluate(() => { const { timeline } = window.gpuwhy; const d = timeline.data.duration_ns; timeline.show(d * 0.25, d * 0.5); return { ...timeline.view }; });
   const start = `#t=${Number((wanted.start / 1e6).toFixed(6))}ms-`;
   await page.waitForFunction((text) => location.hash.startsWith(text), start, { timeout: 10000 }).catch(() => {});
   const hash = await page.evaluate(() => location.hash);
@@ -182,7 +182,7 @@ async function checkDownloads(page, one, check) {
   check(JSON.parse(await saved('Save metrics.json')).verdict === metrics.verdict, 'the saved metrics.json is another');
   if (metrics.kernels.length === 0) return;
   const rows = (await saved('Save kernels.csv')).trimEnd().split('\n').length - 1;
-  const left = await page.evaluate(() => window.llmprof.page.kernels_left_out);
+  const left = await page.evaluate(() => window.gpuwhy.page.kernels_left_out);
   check(one.hostile || rows === metrics.kernels.length - left, `the saved kernels.csv has ${rows} rows`);
   if (await page.locator('#downloads button:has-text("Save trace.json")').count()) {
     const { traceEvents } = JSON.parse(await saved('Save trace.json'));
@@ -192,7 +192,7 @@ async function checkDownloads(page, one, check) {
 
 async function checkInteractions(browser, page, one, check) {
   await checkDownloads(page, one, check);
-  if (!await page.evaluate(() => window.llmprof.timeline !== null)) return;
+  if (!await page.evaluate(() => window.gpuwhy.timeline !== null)) return;
   await checkHostLanes(page, check);
   await checkWheel(page, check);
   await checkKeys(page, check);

@@ -22,7 +22,7 @@
 
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Access to the metrics of one result by name.
@@ -420,4 +420,4 @@ GpuRoofs roofs_of(const Counters& counters, const CounterResult& result,
   return roofs;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 #include "model/roofline.h"
 #include "trace/counters.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Work, traffic and stalls of a launch according to its counters, whatever metrics were collected.
 RooflineInput roofline_input(const Counters& counters, const CounterResult& result);
@@ -20,4 +20,4 @@ GpuRoofs roofs_of(const Counters& counters, const CounterResult& result,
 // The SM clock under the profiler.
 std::optional<double> sm_clock_hz(const Counters& counters, const CounterResult& result);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -25,7 +25,7 @@
 
 #include "analysis/kernel_names.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 bool is_word_char(char c) {
@@ -119,4 +119,4 @@ std::string function_match_key(std::string_view name) {
   return kernel_match_key(std::string_view(bare).substr(0, bare.find('<')));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

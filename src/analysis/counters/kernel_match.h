@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The words that remain of a kernel name once everything is removed in which tools differ
 // (namespaces, casts, brackets, const, lambda notations). Equal for one kernel, rarely equal for
@@ -18,4 +18,4 @@ std::string bare_match_key(std::string_view name);
 // The function's name alone: "gemm" for "void a::gemm<4>(float *)".
 std::string function_match_key(std::string_view name);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -32,7 +32,7 @@
 #include "analysis/counters/kernel_match.h"
 #include "analysis/kernel_names.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr double kSameFactor = 1.25;
@@ -412,4 +412,4 @@ void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, A
   analysis.counters = std::move(joined);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include "model/roofline.h"
 #include "trace/counters.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Analysis;
 
@@ -80,4 +80,4 @@ struct JoinedCounters {
 // group is covered by at most one result: the one nearest to its median duration.
 void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, Analysis& analysis);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -35,7 +35,7 @@
 #include "analysis/stages.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Flushing caches, setting clocks, collecting: 10 to 30 ms per pass in ncu's own logs.
@@ -586,4 +586,4 @@ NcuPlan plan_ncu(const Profile& profile, const PlanOptions& options) {
   return Planner(profile, options).run();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

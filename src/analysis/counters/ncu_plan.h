@@ -8,7 +8,7 @@
 #include "analysis/launch_groups.h"
 #include "analysis/profile.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Limits of a plan, and capabilities of the installed ncu.
 struct PlanOptions {
@@ -60,4 +60,4 @@ struct NcuPlan {
 // Selects the launches to measure. The profile must have a trace.
 NcuPlan plan_ncu(const Profile& profile, const PlanOptions& options);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

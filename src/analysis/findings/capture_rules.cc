@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 bool is_capture_of_graphs(const Analysis& analysis) {
   std::int64_t num_kernels = 0;
@@ -84,7 +84,7 @@ void check_opaque_graphs(const FindingContext& context) {
   finding.sentence = fmt::format(
       "{} of GPU time is in CUDA graphs that were recorded as a whole: their kernels are not visible",
       format_fraction(share));
-  finding.next = fmt::format("record again with {}, as llmprof run does",
+  finding.next = fmt::format("record again with {}, as gpuwhy run does",
                              analysis.capture.format.record_graphs);
   finding.evidence = {"capture.opaque_graph_ns", "capture.kernel_ns"};
 }
@@ -102,7 +102,7 @@ void check_captured_graphs(const FindingContext& context) {
       "ran",
       analysis.num_captured_launches, format_duration_ns(analysis.kernel_ns));
   finding.next =
-      "use it to name the kernels of the replay: llmprof analyze REPLAY --capture-trace THIS";
+      "use it to name the kernels of the replay: gpuwhy analyze REPLAY --capture-trace THIS";
   finding.evidence = {"capture.captured_launches", "capture.kernel_ns"};
 }
 
@@ -147,7 +147,7 @@ void check_data_loss(const FindingContext& context) {
 
 void check_overhead(const FindingContext& context) {
   if (context.analysis.baseline.empty()) {
-    context.silent("profiler_overhead", "needs a baseline pass: llmprof run");
+    context.silent("profiler_overhead", "needs a baseline pass: gpuwhy run");
     return;
   }
   for (const StageOverhead& overhead : context.analysis.overheads) {
@@ -206,7 +206,7 @@ void check_other_family(const FindingContext& context) {
 
 void check_other_users(const FindingContext& context) {
   if (!context.facts.num_other_gpu_users) {
-    context.silent("other_gpu_users", "needs nvidia-smi at the time of the run: llmprof run");
+    context.silent("other_gpu_users", "needs nvidia-smi at the time of the run: gpuwhy run");
     return;
   }
   if (*context.facts.num_other_gpu_users > 0) {
@@ -225,7 +225,7 @@ void check_other_users(const FindingContext& context) {
 // no program uses the GPU, so then they are not.
 void check_clocks(const FindingContext& context) {
   if (!context.facts.keeps_clocks) {
-    context.silent("clocks_not_locked", "needs nvidia-smi at the time of the run: llmprof run");
+    context.silent("clocks_not_locked", "needs nvidia-smi at the time of the run: gpuwhy run");
     return;
   }
   if (!*context.facts.keeps_clocks) {
@@ -310,9 +310,9 @@ std::string largest_part_advice(const FindingContext& context, const std::string
                      "; or measure the kernel with rocprof-compute";
   }
   return context.analysis.efficiency || rate != nullptr || !is_language_model(context)
-             ? "measure it with ncu: llmprof plan names the launch"
+             ? "measure it with ncu: gpuwhy plan names the launch"
              : "compare it with the GPU's roofline: " + roofline_options(context.analysis) +
-                   "; or measure the kernel with ncu: llmprof plan names the launch";
+                   "; or measure the kernel with ncu: gpuwhy plan names the launch";
 }
 
 }  // namespace
@@ -370,4 +370,4 @@ void check_largest_part(const FindingContext& context) {
   finding.evidence = {fmt::format("families[family={}].total_ns", family.family)};
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kFewAttentions = 4;
@@ -252,4 +252,4 @@ void check_empty_sms(const FindingContext& context) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

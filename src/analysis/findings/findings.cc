@@ -23,7 +23,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // clang-format off
@@ -315,4 +315,4 @@ Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
   return findings;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

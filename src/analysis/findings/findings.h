@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Analysis;
 struct StageLedger;
@@ -108,4 +108,4 @@ bool is_without_work(const std::string& stage);
 // A stage in a sentence: "decode", "the steps", "the steady phase", "the recording".
 std::string stage_words(const StageLedger& row);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

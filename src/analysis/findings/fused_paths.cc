@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr FusedPath kPaths[] = {
@@ -68,4 +68,4 @@ std::string fused_path_advice(const FusedPath& path, std::string_view engine) {
   return std::string(path.pytorch);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct FusedPath {
   std::string_view what;     // "RMSNorm"
@@ -22,4 +22,4 @@ const FusedPath* fused_path_of(const std::string& kernels);
 // itself.
 std::string fused_path_advice(const FusedPath& path, std::string_view engine);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kFewGaps = 20;  // fewer may be chance
@@ -483,4 +483,4 @@ void check_host(const FindingContext& context) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

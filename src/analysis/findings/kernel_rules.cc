@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kManyLaunches = 100;
@@ -314,7 +314,7 @@ std::string where_to_look(const Analysis& analysis, const std::string& stage) {
   }
   std::sort(parts.rbegin(), parts.rend());
   if (!parts.empty() && parts.front().first > 0) {
-    return fmt::format("faster kernels for {}{}; llmprof layers FILE --model NAME lists all parts",
+    return fmt::format("faster kernels for {}{}; gpuwhy layers FILE --model NAME lists all parts",
                        parts[0].second, parts.size() > 1 ? " and " + parts[1].second : "");
   }
   std::map<std::string, std::int64_t> family_ns;
@@ -344,7 +344,7 @@ void check_roofs(const FindingContext& context) {
   const Analysis& analysis = context.analysis;
   if (!analysis.efficiency || analysis.efficiency->gpu.empty()) {
     const std::string reason = analysis.efficiency ? analysis.efficiency->reason
-                                                   : "needs a model: llmprof analyze --model NAME";
+                                                   : "needs a model: gpuwhy analyze --model NAME";
     context.silent("decode_off_memory_roof", reason);
     context.silent("prefill_off_compute_roof", reason);
     return;
@@ -388,8 +388,7 @@ void check_counters(const FindingContext& context) {
   const Analysis& analysis = context.analysis;
   if (!analysis.counters) {
     for (const char* id : {"low_occupancy", "attention_off_roof", "gemv_memory_bound"}) {
-      context.silent(id,
-                     "needs an ncu capture: llmprof run on a GPU, or llmprof analyze --ncu FILE");
+      context.silent(id, "needs an ncu capture: gpuwhy run on a GPU, or gpuwhy analyze --ncu FILE");
     }
     return;
   }
@@ -464,4 +463,4 @@ void check_counters(const FindingContext& context) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "analysis/findings/findings.h"
 #include "analysis/findings/workload.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Below these shares a finding is noise on a list that people must act on. Chosen, not measured.
 inline constexpr double kLeastIdleShare = 0.05;     // of the window: waits for the host
@@ -142,4 +142,4 @@ void check_counters(const FindingContext& context);
 void check_few_kernels(const FindingContext& context);
 void check_largest_part(const FindingContext& context);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A bucket of the ledger as a finding, if it is large enough.
@@ -464,4 +464,4 @@ void check_copies(const FindingContext& context) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "analysis/analysis.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 Workload workload_of(const Analysis& analysis) {
   Workload workload;
@@ -46,4 +46,4 @@ Workload workload_of(const Analysis& analysis) {
   return workload;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

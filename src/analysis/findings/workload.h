@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct Analysis;
 
@@ -16,4 +16,4 @@ struct Workload {
 
 Workload workload_of(const Analysis& analysis);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

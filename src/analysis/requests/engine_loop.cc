@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Steps that serve no requests.
@@ -127,4 +127,4 @@ EngineLoop find_engine_loop(const Trace& trace, const Stages& stages, const Anal
   return loop;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

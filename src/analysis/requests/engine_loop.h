@@ -13,7 +13,7 @@
 #include "analysis/step_markers.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One step. Counts are -1 where the marker does not tell them.
 struct LoopStep {
@@ -51,4 +51,4 @@ struct EngineLoop {
 
 EngineLoop find_engine_loop(const Trace& trace, const Stages& stages, const Analysis& analysis);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

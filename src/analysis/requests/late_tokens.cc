@@ -15,7 +15,7 @@
 #include "analysis/requests/request_join.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 const std::array<const char*, kNumStutterCauses> kStutterCauseNames = {
     "mixed_step", "long_step", "gap", "missing", "delivery", "not_told"};
@@ -215,4 +215,4 @@ LateTokens find_late_tokens(const Requests& requests, const EngineLoop& loop,
   return LateTokenFinder(requests, loop, join, gaps).run();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -19,7 +19,7 @@
 #include "analysis/median.h"
 #include "analysis/requests/request_join.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kFineBinNs = 250'000;
@@ -247,4 +247,4 @@ RoughOffset rough_offset(const Requests& requests, const EngineLoop& loop, std::
                                                  : search.run(least_ns, most_ns);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

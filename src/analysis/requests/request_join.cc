@@ -12,7 +12,7 @@
 #include <cassert>
 #include <numeric>
 
-namespace llmprof {
+namespace gpuwhy {
 
 const std::array<const char*, kNumTtftParts> kTtftPartNames = {
     "network",      "queue_busy",  "queue_idle", "prefill_gpu",
@@ -132,4 +132,4 @@ OffsetBounds bounds_of(const Requests& requests, const EngineLoop& loop, const R
   return bounds;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "analysis/requests/request_results.h"
 #include "trace/requests.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Idle time of a GPU with its cause, at least kLeastGapNs long.
 struct LongGap {
@@ -113,4 +113,4 @@ struct LateTokens {
 LateTokens find_late_tokens(const Requests& requests, const EngineLoop& loop,
                             const RequestJoin& join, const std::vector<std::vector<LongGap>>& gaps);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -22,7 +22,7 @@
 
 #include "analysis/requests/request_join.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A request whose prompt is being read, as far as counting knows.
@@ -233,4 +233,4 @@ void join_by_order(const Requests& requests, const EngineLoop& loop, const JoinT
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Parts of the time to first token, in time order. They sum to it.
 enum class TtftPart : std::uint8_t {
@@ -174,4 +174,4 @@ struct ServiceLimits {
   std::optional<std::int64_t> itl_ns;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 
 #include "analysis/requests/request_join.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Tokens of a slot in one step.
@@ -214,4 +214,4 @@ void join_by_slots(const Requests& requests, const EngineLoop& loop, const JoinT
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "analysis/requests/requests.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kMostSlowRows = 200;
@@ -426,4 +426,4 @@ std::vector<RequestOutline> outline_requests(const JoinedRequests& joined,
   return Summariser(joined, analysis).all_rows();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

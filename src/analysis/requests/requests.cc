@@ -21,7 +21,7 @@
 #include "analysis/median.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kMostClockErrorNs = 100 * kNsPerMs;  // of wall clocks that are set by NTP
@@ -223,4 +223,4 @@ JoinedRequests join_requests(const Trace& trace, const Stages& stages, const Ana
   return joined;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

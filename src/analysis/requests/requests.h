@@ -9,7 +9,7 @@
 #include "analysis/requests/request_results.h"
 #include "trace/requests.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A file of requests, and what they were promised.
 struct RequestEvidence {
@@ -38,4 +38,4 @@ RequestsSummary summarise_requests(const JoinedRequests& joined, const ServiceLi
 std::vector<RequestOutline> outline_requests(const JoinedRequests& joined,
                                              const Analysis& analysis);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof analyze: what a recording shows, or the recordings of one job together.
+// gpuwhy analyze: what a recording shows, or the recordings of one job together.
 #include <filesystem>
 #include <memory>
 
@@ -32,7 +32,7 @@
 #include "session/report_folder.h"
 #include "session/version.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct AnalyzeOptions {
@@ -66,7 +66,7 @@ struct AnalyzeOptions {
 RankIdentity identity_of(const AnalyzeOptions& options, const System& system) {
   RankIdentity identity;
   identity.run_id = options.run_id;
-  identity.llmprof_version = program_version();
+  identity.gpuwhy_version = program_version();
   identity.num_ranks = options.num_ranks.value_or(0);
   if (options.files.size() == 1) {
     const std::filesystem::path path = options.files[0];
@@ -106,7 +106,7 @@ WrittenReport write_results(Profile& profile, PassTimer& timer, const AnalyzeOpt
   return write_report_folder(profile, folder, &timer);
 }
 
-// The ranks of several files, in the words of llmprof merge.
+// The ranks of several files, in the words of gpuwhy merge.
 std::string job_text(const Profile& profile, const RankIdentity& identity,
                      const TerminalForm& form) {
   if (!profile.trace) {
@@ -122,7 +122,7 @@ std::string job_text(const Profile& profile, const RankIdentity& identity,
 }
 
 std::string timer_text(const PassTimer& timer) {
-  std::string text = "\nTime llmprof took\n";
+  std::string text = "\nTime gpuwhy took\n";
   for (const PassTimer::Pass& pass : timer.passes()) {
     text += fmt::format("  {:<{}}{:<{}} {:>9}\n", "", 2 * pass.depth, pass.name,
                         20 - 2 * pass.depth, format_duration_ns(pass.duration_ns));
@@ -143,7 +143,7 @@ std::optional<EfficiencySetup> setup_of(const AnalyzeOptions& options) {
 void check_options(const AnalyzeOptions& options) {
   if (!options.with.empty() && options.out.empty()) {
     throw Error(ErrorKind::kUsage, fmt::format("--with {} requires --out", options.with),
-                "add --out DIR; llmprof export writes a trace alone");
+                "add --out DIR; gpuwhy export writes a trace alone");
   }
   const EfficiencySetup& setup = options.setup;
   const std::pair<const char*, bool> given[] = {
@@ -154,7 +154,7 @@ void check_options(const AnalyzeOptions& options) {
   for (const auto& [option, is_given] : given) {
     if (is_given && options.model.empty()) {
       throw Error(ErrorKind::kUsage, fmt::format("{} requires --model", option),
-                  "add --model NAME (llmprof list models) or --model PATH");
+                  "add --model NAME (gpuwhy list models) or --model PATH");
     }
   }
 }
@@ -162,7 +162,7 @@ void check_options(const AnalyzeOptions& options) {
 void check_rank_options(const AnalyzeOptions& options) {
   const bool is_of_summary = options.rank || options.num_ranks || !options.labels.empty();
   if (is_of_summary && options.out.empty()) {
-    throw Error(ErrorKind::kUsage, "--rank, --ranks and --label are for summary.llmprof",
+    throw Error(ErrorKind::kUsage, "--rank, --ranks and --label are for summary.gpuwhy",
                 "add --out DIR");
   }
   if (options.rank && options.files.size() > 1) {
@@ -185,7 +185,7 @@ void say_what_was_written(const AnalyzeOptions& options, std::vector<std::string
   console.err(fmt::format("\nReport: {}\n{}\n", printable(page.string()),
                           wrapped(others, console.error_width(), 4)));
   if (is_recording && options.trace_bytes() == 0) {
-    std::vector<std::string> command = {"llmprof", "export"};
+    std::vector<std::string> command = {"gpuwhy", "export"};
     command.insert(command.end(), options.files.begin(), options.files.end());
     console.err(fmt::format("  trace for ui.perfetto.dev: {}\n", printable(shell_text(command))));
   }
@@ -272,19 +272,19 @@ Command analyze_command() {
                 &options->files}),
       ncu_option(options->recording.ncu),
       {"-o,--out", "DIR",
-       "Write report.html, metrics.json, summary.llmprof and the other files of a report there",
+       "Write report.html, metrics.json, summary.gpuwhy and the other files of a report there",
        &options->out},
       one_of({"trace"},
              {"--with", "WHAT", "Also write there: trace (trace.pftrace, for ui.perfetto.dev)",
               &options->with}),
       {"--trace-budget", "BYTES", "Maximum size of trace.pftrace", &options->trace_budget_bytes},
-      {"--run-id", "ID", "Run ID in summary.llmprof; llmprof merge groups ranks by it",
+      {"--run-id", "ID", "Run ID in summary.gpuwhy; gpuwhy merge groups ranks by it",
        &options->run_id},
       {"--rank", "N",
        "Rank of the file in its job, from 0 (default: as its name or the recording says)",
        &options->rank},
       {"--ranks", "N", "Number of ranks of the job", &options->num_ranks},
-      {"--label", "KEY=VALUE", "Label in summary.llmprof, as cluster=a; may be repeated",
+      {"--label", "KEY=VALUE", "Label in summary.gpuwhy, as cluster=a; may be repeated",
        &options->labels},
       {"--plan", "", "Only estimate memory, time and disk; exit 5 if it does not fit",
        &options->plan},
@@ -294,10 +294,10 @@ Command analyze_command() {
       {"-q,--quiet", "",
        "Print only the verdict, and warnings about the recording on standard error",
        &options->quiet},
-      {"--self-profile", "", "Print how long llmprof's own passes took", &options->self_profile},
+      {"--self-profile", "", "Print how long gpuwhy's own passes took", &options->self_profile},
       {"--model",
        "MODEL",
-       "Compute MFU and MBU for this model: a name of llmprof list models, or a path",
+       "Compute MFU and MBU for this model: a name of gpuwhy list models, or a path",
        &options->model,
        {},
        model_names},
@@ -327,14 +327,14 @@ Command analyze_command() {
   add_request_options(command, options->recording);
   add_recording_options(command, options->recording);
   command.examples =
-      "  llmprof analyze run.sqlite --out report\n"
-      "  llmprof analyze run.sqlite --ncu counters.ncu-rep\n"
-      "  llmprof analyze run.sqlite --model llama_3_1_8b\n"
-      "  llmprof analyze rank0.sqlite rank1.sqlite --model llama_3_1_8b\n"
-      "  llmprof analyze run.sqlite --requests requests.jsonl --slo ttft=500ms,itl=50ms\n"
-      "  llmprof analyze huge.sqlite --plan\n";
+      "  gpuwhy analyze run.sqlite --out report\n"
+      "  gpuwhy analyze run.sqlite --ncu counters.ncu-rep\n"
+      "  gpuwhy analyze run.sqlite --model llama_3_1_8b\n"
+      "  gpuwhy analyze rank0.sqlite rank1.sqlite --model llama_3_1_8b\n"
+      "  gpuwhy analyze run.sqlite --requests requests.jsonl --slo ttft=500ms,itl=50ms\n"
+      "  gpuwhy analyze huge.sqlite --plan\n";
   command.run = [options](Context& context) { return run_analyze(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof analyze --plan: the memory, time and disk that an analysis will take.
+// gpuwhy analyze --plan: the memory, time and disk that an analysis will take.
 //
 // Without a limit the room is what the system says is free now; another program may take it a
 // minute later. Options that leave rows out (--gpu, --pid) do not lower a plan: all rows are read
@@ -19,7 +19,7 @@
 #include "session/memory_fit.h"
 #include "session/recording.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // What the limit or the machine has room for; nothing: it does not say.
@@ -162,4 +162,4 @@ int print_plan(const PlanRequest& options, Context& context) {
   return file.fits() ? kExitOk : kExitEnvironment;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,9 +8,9 @@
 
 #include "cli/command.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
-// llmprof analyze --plan: what reading these files will take, from their first bytes alone.
+// gpuwhy analyze --plan: what reading these files will take, from their first bytes alone.
 struct PlanRequest {
   std::vector<std::string> files;
   std::string out;                                  // empty: nothing is written
@@ -22,4 +22,4 @@ struct PlanRequest {
 // kExitOk if they fit, else kExitEnvironment.
 int print_plan(const PlanRequest& options, Context& context);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof artifacts: what a bundle holds, and whether it still is what was written.
+// gpuwhy artifacts: what a bundle holds, and whether it still is what was written.
 #include <memory>
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include "bundle/manifest.h"
 #include "cli/command.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct ArtifactsOptions {
@@ -84,4 +84,4 @@ Command artifacts_command() {
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof attach: records a window of a server that runs already, by the engine's own profiler, and
+// gpuwhy attach: records a window of a server that runs already, by the engine's own profiler, and
 // analyzes what it wrote.
 #include "serve/attach.h"
 
@@ -22,7 +22,7 @@
 #include "session/recording.h"
 #include "session/server_setup.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct AttachCommandOptions {
@@ -31,7 +31,7 @@ struct AttachCommandOptions {
   std::string client;
   std::string requests;
   std::string service_limits;
-  std::string out = "llmprof-attach";
+  std::string out = "gpuwhy-attach";
 };
 
 // What a client's command names the file of its requests by.
@@ -153,11 +153,11 @@ Command attach_command() {
       {"-o,--out", "DIR", "Folder for the report", &options->out},
   };
   command.examples =
-      "  llmprof attach http://127.0.0.1:8000 --traces /tmp/vllm-traces --seconds 5\n"
-      "  llmprof attach http://127.0.0.1:8000 --traces /tmp/vllm-traces --client 'llmprof load {url} -o {requests}'\n"
-      "  llmprof attach http://127.0.0.1:30000 --traces /tmp/sglang --steps 20\n";
+      "  gpuwhy attach http://127.0.0.1:8000 --traces /tmp/vllm-traces --seconds 5\n"
+      "  gpuwhy attach http://127.0.0.1:8000 --traces /tmp/vllm-traces --client 'gpuwhy load {url} -o {requests}'\n"
+      "  gpuwhy attach http://127.0.0.1:30000 --traces /tmp/sglang --steps 20\n";
   command.run = [options](Context& context) { return run_attach(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof baseline: runs to compare with, by name. Plain files in a folder that a user may commit.
+// gpuwhy baseline: runs to compare with, by name. Plain files in a folder that a user may commit.
 #include <algorithm>
 #include <memory>
 
@@ -15,7 +15,7 @@
 #include "cli/commands/comparison_inputs.h"
 #include "cli/recording_options.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,7 +113,7 @@ int run_list(const BaselineCommandOptions& options, Context& context) {
   }
   context.console.out(options.is_json ? baselines_json(baselines)
                       : table.rows.empty()
-                          ? fmt::format("no baselines in {}: llmprof baseline set NAME BUNDLE...\n",
+                          ? fmt::format("no baselines in {}: gpuwhy baseline set NAME BUNDLE...\n",
                                         printable(options.directory))
                           : table_text(table, context.console.width()));
   return kExitOk;
@@ -182,4 +182,4 @@ Command baseline_command() {
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -18,7 +18,7 @@
 #include "base/yaml.h"
 #include "report/metric_catalog.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& key,
@@ -41,7 +41,7 @@ namespace {
   throw Error(ErrorKind::kUsage,
               fmt::format("{}: metrics.json has no key '{}'", path.string(), printable(key)),
               meant ? fmt::format("did you mean {}?", *meant)
-                    : "llmprof report BUNDLE --format json lists keys");
+                    : "gpuwhy report BUNDLE --format json lists keys");
 }
 
 // "2 %". A bare number is refused: 5 could mean 5 % or five times as much.
@@ -158,4 +158,4 @@ std::vector<MetricBudget> read_all_budgets(const std::vector<std::string>& paths
   return all;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 
 #include "compare/compare.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // budgets.yaml: a limit for each metric that a team has one for. Throws kUsage for what it does not
 // understand: a limit that is not read is one that is not kept.
@@ -18,4 +18,4 @@ std::vector<MetricBudget> read_budgets(const std::filesystem::path& path);
 // Those of several files. Throws kUsage if two of them limit the same key.
 std::vector<MetricBudget> read_all_budgets(const std::vector<std::string>& paths);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof compare: two recordings or sets of runs, what changed, and where the difference comes
+// gpuwhy compare: two recordings or sets of runs, what changed, and where the difference comes
 // from.
 #include <memory>
 
@@ -10,7 +10,7 @@
 #include "cli/commands/comparison_inputs.h"
 #include "report/comparison.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct CompareCommandOptions {
@@ -34,7 +34,7 @@ Sides sides_of(const CompareCommandOptions& options) {
     throw Error(ErrorKind::kUsage,
                 options.base.size() == 1 ? "compare: needs two sides"
                                          : "compare: which of them are the candidate?",
-                "llmprof compare BASE CANDIDATE, or llmprof compare BASE... --to CANDIDATE...");
+                "gpuwhy compare BASE CANDIDATE, or gpuwhy compare BASE... --to CANDIDATE...");
   }
   return {{options.base[0]}, {options.base[1]}};
 }
@@ -46,7 +46,7 @@ int compare_sides(const CompareCommandOptions& options, Context& context) {
   const std::vector<RunSummary> base = summaries_of(load_compared(before, context.system, reading));
   const Comparison comparison = compare_runs(
       base, summaries_of(load_compared(after, context.system, reading)), compare_options);
-  // The verdict is printed; llmprof gate exits with it.
+  // The verdict is printed; gpuwhy gate exits with it.
   return finish_comparison(comparison, options.judge, options.output, kExitOk, context, [&] {
     print_comparison(comparison, options.judge, options.output, context);
   });
@@ -77,8 +77,8 @@ Command compare_command() {
   add_output_options(command, options->output);
   add_judge_options(command, options->judge);
   command.examples =
-      "  llmprof compare before.sqlite after.sqlite\n"
-      "  llmprof compare a1 a2 a3 a4 a5 --to b1 b2 b3 b4 b5 --out compare.html\n";
+      "  gpuwhy compare before.sqlite after.sqlite\n"
+      "  gpuwhy compare a1 a2 a3 a4 a5 --to b1 b2 b3 b4 b5 --out compare.html\n";
   command.run = [options](Context& context) { return run_compare(*options, context); };
   command.refused = [options](const Error& error, Context& context) {
     write_failure(options->output, error, context);
@@ -86,4 +86,4 @@ Command compare_command() {
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 #include "report/comparison.h"
 #include "report/run_summary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,14 +102,14 @@ void write_page(const Comparison& comparison, const JudgeOptions& options,
 int finish_comparison(const Comparison& comparison, const JudgeOptions& options,
                       const ComparisonOutput& output, int code, Context& context,
                       const std::function<void()>& print) {
-  // Files first: a reader of standard output may go away, and end llmprof with it. One that cannot
+  // Files first: a reader of standard output may go away, and end gpuwhy with it. One that cannot
   // be written does not take another with it.
   const auto is_written = [&](const auto& write) {
     try {
       write();
       return true;
     } catch (const Error& error) {
-      context.console.err(fmt::format("llmprof: {}\n", printable(error.what())));
+      context.console.err(fmt::format("gpuwhy: {}\n", printable(error.what())));
       return false;
     }
   };
@@ -131,7 +131,7 @@ void write_failure(const ComparisonOutput& output, const Error& error, Context& 
         write_file(file, text);
       }
     } catch (const Error& of_file) {
-      context.console.err(fmt::format("llmprof: {}\n", printable(of_file.what())));
+      context.console.err(fmt::format("gpuwhy: {}\n", printable(of_file.what())));
     }
   };
   const std::string said =
@@ -216,4 +216,4 @@ fs::path baseline_file(const std::string& directory, const std::string& name) {
   return fs::path(directory) / (name + ".json");
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "session/compared_runs.h"
 #include "session/recording.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Options that compare and gate share.
 struct JudgeOptions {
@@ -67,7 +67,7 @@ void check_output(const ComparisonOutput& output);
 void say_repeated(const std::vector<RepeatedRun>& repeated, Console& console);
 
 // Plain files: <directory>/<name>.json.
-inline constexpr const char* kBaselineDirectory = ".llmprof/baselines";
+inline constexpr const char* kBaselineDirectory = ".gpuwhy/baselines";
 std::filesystem::path baseline_file(const std::string& directory, const std::string& name);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

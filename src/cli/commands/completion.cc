@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof completion: scripts that complete commands, options and configuration keys, made from the
+// gpuwhy completion: scripts that complete commands, options and configuration keys, made from the
 // command table.
 //
 // All three shells get the same idea: walk the words typed so far down the command tree, then offer
@@ -15,7 +15,7 @@
 #include "base/exit_code.h"
 #include "cli/command.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // One place in the command tree and what may be typed there.
@@ -81,8 +81,8 @@ std::string word_cases(const std::vector<Place>& places) {
 }
 
 std::string bash_script(const std::vector<Place>& places) {
-  return fmt::format(R"(# llmprof completion for bash: source <(llmprof completion bash)
-_llmprof() {{
+  return fmt::format(R"(# gpuwhy completion for bash: source <(gpuwhy completion bash)
+_gpuwhy() {{
   local line=${{COMP_LINE:0:COMP_POINT}} current='' place='' word offers
   local -a typed
   read -ra typed <<<"$line"
@@ -109,15 +109,15 @@ _llmprof() {{
     COMPREPLY=("${{COMPREPLY[@]#"${{current%=*}}="}}")
   fi
 }}
-complete -o default -F _llmprof llmprof
+complete -o default -F _gpuwhy gpuwhy
 )",
                      descend_cases(places), word_cases(places));
 }
 
 std::string zsh_script(const std::vector<Place>& places) {
-  return fmt::format(R"(#compdef llmprof
-# llmprof completion for zsh: save as _llmprof in a directory of $fpath
-_llmprof() {{
+  return fmt::format(R"(#compdef gpuwhy
+# gpuwhy completion for zsh: save as _gpuwhy in a directory of $fpath
+_gpuwhy() {{
   local place='' word offers
   for word in "${{(@)words[2,CURRENT-1]}}"; do
     case "${{place:+$place }}$word" in
@@ -136,10 +136,10 @@ _llmprof() {{
   compadd -S '' -a open
   _files
 }}
-if [[ $funcstack[1] == _llmprof ]]; then
-  _llmprof "$@"
+if [[ $funcstack[1] == _gpuwhy ]]; then
+  _gpuwhy "$@"
 else
-  compdef _llmprof llmprof
+  compdef _gpuwhy gpuwhy
 fi
 )",
                      descend_cases(places), word_cases(places));
@@ -147,8 +147,8 @@ fi
 
 std::string fish_script(const std::vector<Place>& places) {
   std::string script =
-      R"(# llmprof completion for fish: save as ~/.config/fish/completions/llmprof.fish
-function __llmprof_place
+      R"(# gpuwhy completion for fish: save as ~/.config/fish/completions/gpuwhy.fish
+function __gpuwhy_place
     set -l place
     for word in (commandline -opc)[2..-1]
         set -l next (string join ' ' $place $word)
@@ -164,7 +164,7 @@ function __llmprof_place
 end
 )";
   for (const Place& place : places) {
-    script += fmt::format("complete -c llmprof -n 'test \"$(__llmprof_place)\" = \"{}\"' -a '{}'\n",
+    script += fmt::format("complete -c gpuwhy -n 'test \"$(__gpuwhy_place)\" = \"{}\"' -a '{}'\n",
                           place.path, fmt::join(place.words, " "));
   }
   return script;
@@ -190,7 +190,7 @@ Command completion_command() {
   }
   which.is_required = true;
   command.options = {which};
-  command.examples = "  source <(llmprof completion bash)\n";
+  command.examples = "  source <(gpuwhy completion bash)\n";
   command.run = [shell](Context& context) -> int {
     for (const Shell& known : kShells) {
       if (*shell == known.name) {
@@ -202,4 +202,4 @@ Command completion_command() {
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

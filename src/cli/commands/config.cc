@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof config show: the configuration that a run with these arguments would have.
+// gpuwhy config show: the configuration that a run with these arguments would have.
 #include <algorithm>
 #include <memory>
 
@@ -15,7 +15,7 @@
 #include "config/options.h"
 #include "config/presets.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct ShowOptions {
@@ -115,8 +115,8 @@ Command config_command() {
       override_option(options->overrides),
   };
   show.examples =
-      "  llmprof config show run.mode=light --origin\n"
-      "  llmprof config show profiling/ncu=deep 'pipeline.nsys.trace=[cuda, nvtx]'\n";
+      "  gpuwhy config show run.mode=light --origin\n"
+      "  gpuwhy config show profiling/ncu=deep 'pipeline.nsys.trace=[cuda, nvtx]'\n";
   show.run = [options](Context& context) { return run_show(*options, context); };
   Command command;
   command.name = "config";
@@ -125,4 +125,4 @@ Command config_command() {
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

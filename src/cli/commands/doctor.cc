@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof doctor: report on whether a capture can work on this machine. It exits 0 whatever it
+// gpuwhy doctor: report on whether a capture can work on this machine. It exits 0 whatever it
 // finds; --strict is for scripts.
 #include "capture/doctor.h"
 
@@ -19,7 +19,7 @@
 #include "session/machine_json.h"
 #include "session/memory_fit.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct DoctorOptions {
@@ -129,4 +129,4 @@ Command doctor_command() {
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof drive: starts a server, waits until it answers, sends it load, stops it. `llmprof run
+// gpuwhy drive: starts a server, waits until it answers, sends it load, stops it. `gpuwhy run
 // --server` runs each of its passes through this command.
 #include "serve/drive.h"
 
@@ -15,7 +15,7 @@
 #include "cli/command.h"
 #include "cli/window_options.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct DriveCommandOptions {
@@ -46,7 +46,7 @@ std::vector<std::string> found_command(const System& system, const std::string& 
 int run_drive(const DriveCommandOptions& options, Context& context) {
   if (options.server.empty()) {
     throw Error(ErrorKind::kUsage, "drive: needs a server after --",
-                "llmprof drive --ready URL --client COMMAND -- SERVER [ARGUMENT...]");
+                "gpuwhy drive --ready URL --client COMMAND -- SERVER [ARGUMENT...]");
   }
   const System& system = context.system;
   DriveScript script;
@@ -73,7 +73,7 @@ int run_drive(const DriveCommandOptions& options, Context& context) {
       drive(script, [&](std::string_view text) { context.console.out(std::string(text)); });
   if (result.failure) {
     context.console.err(
-        fmt::format("llmprof: {}: {}\n", code_of(*result.failure), printable(result.sentence)));
+        fmt::format("gpuwhy: {}: {}\n", code_of(*result.failure), printable(result.sentence)));
     return info_of(*result.failure).exit_code;
   }
   return kExitOk;
@@ -111,11 +111,11 @@ Command drive_command() {
       {"--events", "FILE", "Where to write how it went, as JSON", &options->events},
   };
   command.examples =
-      "  llmprof drive --ready http://127.0.0.1:8080/health \\\n"
-      "    --client 'llmprof load http://127.0.0.1:8080 -o requests.jsonl' -- llama-server -m model.gguf\n";
+      "  gpuwhy drive --ready http://127.0.0.1:8080/health \\\n"
+      "    --client 'gpuwhy load http://127.0.0.1:8080 -o requests.jsonl' -- llama-server -m model.gguf\n";
   command.rest = &options->server;
   command.run = [options](Context& context) { return run_drive(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

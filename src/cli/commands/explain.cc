@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof explain: where a number comes from, down to the rows of the recording.
+// gpuwhy explain: where a number comes from, down to the rows of the recording.
 //
 // A reader who doubts a figure can have its formula, the tables it was made of, and the rows
 // themselves; their sum is made again from the recording and compared with the figure.
@@ -28,7 +28,7 @@
 #include "session/recording.h"
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct ExplainOptions {
@@ -116,7 +116,7 @@ std::string rows_there_are(const Json& metrics, const std::vector<PathStep>& pat
 
 [[noreturn]] void fail_unknown(const Json& metrics, const std::vector<PathStep>& path,
                                const std::string& key) {
-  std::string hint = "llmprof report BUNDLE --format json lists keys";
+  std::string hint = "gpuwhy report BUNDLE --format json lists keys";
   const Json* around = nearest_object(metrics, path);
   if (const std::string rows = rows_there_are(metrics, path); !rows.empty()) {
     hint = rows;
@@ -294,9 +294,9 @@ int explain_word(const std::string& word, Context& context) {
   throw Error(
       ErrorKind::kUsage, fmt::format("explain: there is no word '{}'", printable(word)),
       word.find('[') != std::string::npos
-          ? fmt::format("a key needs its recording: llmprof explain FILE '{}'", printable(word))
+          ? fmt::format("a key needs its recording: gpuwhy explain FILE '{}'", printable(word))
       : meant ? fmt::format("did you mean {}?", *meant)
-              : "llmprof explain FILE KEY explains a number; words: " + words_line());
+              : "gpuwhy explain FILE KEY explains a number; words: " + words_line());
 }
 
 int explain_key(const ExplainOptions& options, Context& context) {
@@ -402,10 +402,10 @@ Command explain_command() {
   };
   add_recording_options(command, options->recording);
   command.examples =
-      "  llmprof explain launch_bound\n"
-      "  llmprof explain run.sqlite 'findings[0]'\n"
-      "  llmprof explain run.sqlite capture.kernel_ns\n"
-      "  llmprof explain BUNDLE 'kernels[0].total_ns'\n";
+      "  gpuwhy explain launch_bound\n"
+      "  gpuwhy explain run.sqlite 'findings[0]'\n"
+      "  gpuwhy explain run.sqlite capture.kernel_ns\n"
+      "  gpuwhy explain BUNDLE 'kernels[0].total_ns'\n";
   command.run = [options](Context& context) {
     if (options->is_json && options->words.size() <= 2) {
       return explain_json(*options, context);
@@ -424,4 +424,4 @@ Command explain_command() {
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

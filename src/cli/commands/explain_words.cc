@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts of `llmprof explain` on words of the glossary and on findings.
+// Texts of `gpuwhy explain` on words of the glossary and on findings.
 #include "cli/commands/explain_words.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // "  label   text", wrapped below the text.
@@ -74,4 +74,4 @@ std::string words_line() {
   return text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts of `llmprof explain` on words of the glossary and on findings.
+// Texts of `gpuwhy explain` on words of the glossary and on findings.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 #include "analysis/findings/findings.h"
 #include "report/glossary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Meaning, how it is found, what to do.
 std::string term_text(const Term& term, std::size_t width);
@@ -22,4 +22,4 @@ std::string finding_text(const Finding& finding,
 // All words, by kind, for somebody who asked for one that is not there.
 std::string words_line();
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof export: a recording for the tools people already use.
+// gpuwhy export: a recording for the tools people already use.
 #include "cli/commands/export.h"
 
 #include <memory>
@@ -13,7 +13,7 @@
 #include "ingest/ingest.h"
 #include "session/trace_files.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 int run_export(const ExportRequest& options, Context& context) {
   ProfileWants wants;
@@ -24,11 +24,11 @@ int run_export(const ExportRequest& options, Context& context) {
   const ExportResult written =
       write_export(options.format, options.out, options.budget_bytes, profile);
   for (const Diagnostic& note : written.notes) {
-    context.console.err(fmt::format("llmprof: {}\n", note.sentence));
+    context.console.err(fmt::format("gpuwhy: {}\n", note.sentence));
   }
   if (written.trace) {
     for (const Diagnostic& diagnostic : written.trace->left_out) {
-      context.console.err(fmt::format("llmprof: {}\n", diagnostic.sentence));
+      context.console.err(fmt::format("gpuwhy: {}\n", diagnostic.sentence));
     }
     context.console.err(
         fmt::format("{} slices, {}, {:.1f} bytes per slice\n", written.trace->num_slices,
@@ -63,11 +63,11 @@ Command export_command() {
   };
   add_recording_options(command, options->recording);
   command.examples =
-      "  llmprof export run.sqlite\n"
-      "  llmprof export llmprof-runs/20261115-101500 --format pprof --out kernels.pb.gz\n"
-      "  llmprof export run.sqlite --format parquet --out tables\n";
+      "  gpuwhy export run.sqlite\n"
+      "  gpuwhy export gpuwhy-runs/20261115-101500 --format pprof --out kernels.pb.gz\n"
+      "  gpuwhy export run.sqlite --format parquet --out tables\n";
   command.run = [options](Context& context) { return run_export(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "export/event_walk.h"
 #include "session/recording.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct ExportRequest {
   std::vector<std::string> files;  // one recording, or those of one job
@@ -21,4 +21,4 @@ struct ExportRequest {
 // Loads, analyses and writes; prints the path, and on standard error what was left out.
 int run_export(const ExportRequest& options, Context& context);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof fleet: what many ranks of many runs have measured, kept and asked. Questions go to a
+// gpuwhy fleet: what many ranks of many runs have measured, kept and asked. Questions go to a
 // folder of summaries or to ClickHouse with the same words and the same answers.
 #include <algorithm>
 #include <chrono>
@@ -23,7 +23,7 @@
 #include "fleet/history/queries.h"
 #include "session/history_tables.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct FleetCommandOptions {
@@ -65,7 +65,7 @@ int run_init(FleetCommandOptions& options, Context& context) {
       }
     }
   };
-  // Whether a newer llmprof or a cluster has made the tables is known before anything is made.
+  // Whether a newer gpuwhy or a cluster has made the tables is known before anything is made.
   const std::vector<std::string> creation = schema_statements(dialect, schema);
   migration_statements(dialect, schema, existing);
   execute(creation);
@@ -261,10 +261,10 @@ Command fleet_command() {
        {"--dry-run", "", "Print the statements, make nothing", &options->is_dry}});
   Command push =
       fleet_subcommand("push", "Upload summaries to ClickHouse, exactly once", options, run_push);
-  push.add({{"SUMMARY", "", "Files *.llmprof, or folders of them; none: only what waits",
+  push.add({{"SUMMARY", "", "Files *.gpuwhy, or folders of them; none: only what waits",
              &options->push.files},
             {"--spool", "DIR",
-             "Where batches wait until the server has them (~/.local/state/llmprof/spool)",
+             "Where batches wait until the server has them (~/.local/state/gpuwhy/spool)",
              &options->push.spool},
             at_most(kMostRowsAtOnce, {"--batch-rows", "N", "Rows in one insert, at most 1000000",
                                       &options->push.batch_rows}),
@@ -291,4 +291,4 @@ Command fleet_command() {
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

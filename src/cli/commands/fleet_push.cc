@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Upload of summaries, as llmprof fleet push and llmprof watch do it.
+// Upload of summaries, as gpuwhy fleet push and gpuwhy watch do it.
 #include "cli/commands/fleet_push.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 #include "fleet/history/push.h"
 #include "fleet/history/summary_folder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A relay may find thousands of damaged files; the first few tell what is wrong.
@@ -101,7 +101,7 @@ int push_summaries(const PushRequest& options, Context& context) {
     throw Error(error.kind(),
                 fmt::format("{} batches wait in {}: {}", spool.waiting().size(),
                             spool.folder().string(), error.what()),
-                error.hint().empty() ? "nothing is lost: llmprof fleet push --to URL sends them"
+                error.hint().empty() ? "nothing is lost: gpuwhy fleet push --to URL sends them"
                                      : error.hint());
   }
   for (const std::string& sentence : sent.set_aside) {
@@ -122,4 +122,4 @@ int push_summaries(const PushRequest& options, Context& context) {
                                     : kExitOk;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "cli/commands/fleet_target.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // An upload of summaries.
 struct PushRequest {
@@ -24,4 +24,4 @@ struct PushRequest {
 // Uploads and says what was sent. Returns an exit code. Throws kEnvironment if batches still wait.
 int push_summaries(const PushRequest& request, Context& context);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,14 +14,14 @@
 #include "base/sha256.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kUserVariable = "LLMPROF_CLICKHOUSE_USER";
-constexpr const char* kPasswordVariable = "LLMPROF_CLICKHOUSE_PASSWORD";
-constexpr const char* kFileVariable = "LLMPROF_CLICKHOUSE_CREDENTIALS";
+constexpr const char* kUserVariable = "GPUWHY_CLICKHOUSE_USER";
+constexpr const char* kPasswordVariable = "GPUWHY_CLICKHOUSE_PASSWORD";
+constexpr const char* kFileVariable = "GPUWHY_CLICKHOUSE_CREDENTIALS";
 
 // Words as in ~/.netrc: login NAME password SECRET.
 ServerCredentials read_credentials(const fs::path& path) {
@@ -85,8 +85,7 @@ void add_fleet_target(Command& command, FleetTargetOptions& target) {
                  &target.to}),
        {"--database", "NAME", "The server's database", &target.database},
        {"--credentials", "FILE",
-        "login NAME password SECRET; or LLMPROF_CLICKHOUSE_USER and _PASSWORD",
-        &target.credentials},
+        "login NAME password SECRET; or GPUWHY_CLICKHOUSE_USER and _PASSWORD", &target.credentials},
        {"--ca", "FILE", "Certificates to trust instead of the machine's", &target.ca_file},
        at_most(86400, {"--timeout", "SECONDS", "For one request", &target.timeout_s})});
 }
@@ -141,7 +140,7 @@ fs::path spool_folder(const std::string& told, const ServerOptions& options, con
     throw Error(ErrorKind::kUsage, "there is no place for batches that wait",
                 "name one: --spool DIR");
   }
-  return state / "llmprof" / "spool" / id;
+  return state / "gpuwhy" / "spool" / id;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,12 +9,12 @@
 #include "fleet/history/clickhouse.h"
 #include "fleet/history/history.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Where a fleet's history is, as the command line says it.
 struct FleetTargetOptions {
   std::string to;  // a folder, or URLs with commas between them
-  std::string database = "llmprof";
+  std::string database = "gpuwhy";
   std::string credentials;
   std::string ca_file;
   std::int64_t timeout_s = 60;
@@ -41,4 +41,4 @@ FleetHistory open_history(const FleetTargetOptions& target, const System& system
 std::filesystem::path spool_folder(const std::string& told, const ServerOptions& options,
                                    const System& system);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

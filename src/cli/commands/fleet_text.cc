@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "cli/console.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kLongestName = 200;
@@ -134,20 +134,20 @@ std::string trend_text(const Json& answer, std::size_t width) {
 
 std::string fleet_text(const Json& answer, std::size_t width) {
   const std::string schema = answer["schema"].get<std::string>();
-  if (schema == "llmprof.fleet_status") {
+  if (schema == "gpuwhy.fleet_status") {
     return status_text(answer, width);
   }
-  if (schema == "llmprof.fleet_layers") {
+  if (schema == "gpuwhy.fleet_layers") {
     return layers_text(answer, width);
   }
-  if (schema == "llmprof.fleet_top") {
+  if (schema == "gpuwhy.fleet_top") {
     return top_text(answer, width);
   }
-  if (schema == "llmprof.fleet_stragglers") {
+  if (schema == "gpuwhy.fleet_stragglers") {
     return stragglers_text(answer, width);
   }
-  return schema == "llmprof.fleet_regressions" ? regressions_text(answer, width)
-                                               : trend_text(answer, width);
+  return schema == "gpuwhy.fleet_regressions" ? regressions_text(answer, width)
+                                              : trend_text(answer, width);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,9 +6,9 @@
 
 #include "base/json_fwd.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // An answer of fleet/history/queries.h as lines for a person; names are made safe to show.
 std::string fleet_text(const Json& answer, std::size_t width);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

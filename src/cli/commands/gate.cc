@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof gate: compare with a baseline, with budgets or with both, for continuous integration. The
+// gpuwhy gate: compare with a baseline, with budgets or with both, for continuous integration. The
 // same verdict as compare gives, and a test of the gate itself on the user's own runs.
 #include <algorithm>
 #include <memory>
@@ -19,7 +19,7 @@
 #include "report/comparison_parts.h"
 #include "session/compared_runs.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct GateCommandOptions {
@@ -32,7 +32,7 @@ struct GateCommandOptions {
   JudgeOptions judge;
 };
 
-// A baseline of `llmprof baseline` of this name; empty: there is none.
+// A baseline of `gpuwhy baseline` of this name; empty: there is none.
 std::string stored_baseline(const GateCommandOptions& options, const std::string& name) {
   std::error_code ignored;
   if (name.find('/') != std::string::npos && std::filesystem::exists(name, ignored)) {
@@ -44,7 +44,7 @@ std::string stored_baseline(const GateCommandOptions& options, const std::string
   }
   if (!is_baseline(file)) {
     throw Error(ErrorKind::kInput, fmt::format("{} is damaged, or not a baseline", file.string()),
-                fmt::format("make it again: llmprof baseline set {} BUNDLE...", printable(name)));
+                fmt::format("make it again: gpuwhy baseline set {} BUNDLE...", printable(name)));
   }
   return file.string();
 }
@@ -75,7 +75,7 @@ GateSides sides_of(const GateCommandOptions& options) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("gate: on which side is {}? --baseline takes one name, or bundles",
                               printable(others.front())),
-                  fmt::format("the runs to judge come first: llmprof gate RUN... --baseline {}",
+                  fmt::format("the runs to judge come first: gpuwhy gate RUN... --baseline {}",
                               printable(word)));
     }
     std::error_code ignored;
@@ -83,7 +83,7 @@ GateSides sides_of(const GateCommandOptions& options) {
       throw Error(
           ErrorKind::kUsage,
           fmt::format("there is no baseline '{}' in {}", printable(word), options.directory),
-          "llmprof baseline list shows them, llmprof baseline set makes one");
+          "gpuwhy baseline list shows them, gpuwhy baseline set makes one");
     }
     sides.base.push_back(stored.empty() ? word : stored);
   }
@@ -93,7 +93,7 @@ GateSides sides_of(const GateCommandOptions& options) {
                     ? "gate: every bundle is part of the baseline, none is left to "
                       "judge"
                     : "gate: needs BUNDLE",
-                "the runs to judge come first: llmprof gate RUN... --baseline NAME|BUNDLE...");
+                "the runs to judge come first: gpuwhy gate RUN... --baseline NAME|BUNDLE...");
   }
   return sides;
 }
@@ -128,11 +128,11 @@ int run_self_test(const GateCommandOptions& options, const CompareOptions& compa
   if (!options.baseline.empty()) {
     throw Error(ErrorKind::kUsage,
                 "--self-test takes runs of one build, and a baseline is of another",
-                fmt::format("to test the runs of a baseline: llmprof gate {}/NAME.json --self-test",
+                fmt::format("to test the runs of a baseline: gpuwhy gate {}/NAME.json --self-test",
                             options.directory));
   }
   if (options.runs.empty()) {
-    throw Error(ErrorKind::kUsage, "gate: needs BUNDLE", "llmprof gate BUNDLE... --self-test");
+    throw Error(ErrorKind::kUsage, "gate: needs BUNDLE", "gpuwhy gate BUNDLE... --self-test");
   }
   const std::vector<RunSummary> runs =
       summaries_of(load_compared(options.runs, context.system, options.judge.recording),
@@ -177,7 +177,7 @@ int run_self_test(const GateCommandOptions& options, const CompareOptions& compa
 // Without a baseline a budget must limit the value itself.
 void require_limits(const std::vector<MetricBudget>& budgets) {
   const char* const hint =
-      "give --baseline NAME|BUNDLE (llmprof baseline set NAME BUNDLE... makes one), or --budget FILE "
+      "give --baseline NAME|BUNDLE (gpuwhy baseline set NAME BUNDLE... makes one), or --budget FILE "
       "with at_most and at_least only";
   if (budgets.empty()) {
     throw Error(ErrorKind::kUsage, "gate: nothing to judge the runs by", hint);
@@ -210,7 +210,7 @@ void check_budgets(const std::vector<MetricBudget>& budgets, const std::vector<R
     if (!has(base, budget.key) && !has(candidate, budget.key)) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("the budget limits {}, which no run has", printable(budget.key)),
-                  fmt::format("llmprof explain {} '{}' names what there is instead",
+                  fmt::format("gpuwhy explain {} '{}' names what there is instead",
                               shell_text({candidate.front().label}), printable(budget.key)));
     }
   }
@@ -284,10 +284,10 @@ Command gate_command() {
   add_output_options(command, options->output);
   add_judge_options(command, options->judge);
   command.examples =
-      "  llmprof gate llmprof-runs/* --baseline main --budget budgets.yaml --out gate.html\n"
-      "  llmprof gate b/* --baseline a/* --ci github --junit gate.xml\n"
-      "  llmprof gate llmprof-runs/20261116-120000-repeats --budget limits.yaml\n"
-      "  llmprof gate llmprof-runs/* --self-test\n";
+      "  gpuwhy gate gpuwhy-runs/* --baseline main --budget budgets.yaml --out gate.html\n"
+      "  gpuwhy gate b/* --baseline a/* --ci github --junit gate.xml\n"
+      "  gpuwhy gate gpuwhy-runs/20261116-120000-repeats --budget limits.yaml\n"
+      "  gpuwhy gate gpuwhy-runs/* --self-test\n";
   command.run = [options](Context& context) { return run_gate(*options, context); };
   command.refused = [options](const Error& error, Context& context) {
     write_failure(options->output, error, context);
@@ -295,4 +295,4 @@ Command gate_command() {
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

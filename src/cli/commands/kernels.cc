@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof kernels: the kernel table alone, for people and for scripts.
+// gpuwhy kernels: the kernel table alone, for people and for scripts.
 #include <memory>
 
 #include "base/exit_code.h"
@@ -12,7 +12,7 @@
 #include "report/sections.h"
 #include "session/recording.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct KernelsOptions {
@@ -80,10 +80,10 @@ Command kernels_command() {
   add_page_options(command, options->pages);
   add_recording_options(command, options->recording);
   command.examples =
-      "  llmprof kernels run.sqlite --top all --format csv\n"
-      "  llmprof kernels run.sqlite --rules my.yaml --json\n";
+      "  gpuwhy kernels run.sqlite --top all --format csv\n"
+      "  gpuwhy kernels run.sqlite --rules my.yaml --json\n";
   command.run = [options](Context& context) { return run_kernels(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof launch: the line that starts a run on many ranks. It prints and starts nothing: where and
+// gpuwhy launch: the line that starts a run on many ranks. It prints and starts nothing: where and
 // how a job starts is the site's business, and the line is made to be put into a batch script. What
 // it adds is the run's id, made once, so that ranks that never talk to each other share a
 // directory.
@@ -19,7 +19,7 @@
 #include "config/compose.h"
 #include "session/run_options.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct LaunchCommandOptions {
@@ -71,12 +71,12 @@ std::vector<std::string> launcher_argv(const LaunchCommandOptions& options) {
 int run_launch(const LaunchCommandOptions& options, Context& context) {
   if (options.command.empty()) {
     throw Error(ErrorKind::kUsage, "launch: needs a program after --",
-                "llmprof launch slurm --ranks 16 -- PROGRAM [ARGUMENT...]");
+                "gpuwhy launch slurm --ranks 16 -- PROGRAM [ARGUMENT...]");
   }
   // A configuration that is wrong is told here, not by a thousand ranks.
   const RunOptions run = run_options_of(compose(std::nullopt, options.overrides));
   std::vector<std::string> argv = launcher_argv(options);
-  argv.insert(argv.end(), {"llmprof", "run"});
+  argv.insert(argv.end(), {"gpuwhy", "run"});
   if (!options.out.empty()) {
     argv.insert(argv.end(), {"--out", options.out});
   }
@@ -86,7 +86,7 @@ int run_launch(const LaunchCommandOptions& options, Context& context) {
   const std::string run_id = new_run_id(context.system);
   const std::filesystem::path folder =
       options.out.empty() ? run.common.artifacts_dir : std::filesystem::path(options.out);
-  context.console.out(fmt::format("export {}={}\n{}\nllmprof merge {}\n", kRunIdVariable,
+  context.console.out(fmt::format("export {}={}\n{}\ngpuwhy merge {}\n", kRunIdVariable,
                                   printable(shell_text({run_id})), printable(shell_text(argv)),
                                   printable(shell_text({(folder / run_id).string()}))));
   return kExitOk;
@@ -107,13 +107,13 @@ Command launch_command() {
       override_option(options->overrides),
       required({"--ranks", "N", "How many", &options->num_ranks}),
       {"--nodes", "N", "Number of nodes, ranks spread evenly", &options->num_nodes},
-      {"-o,--out", "DIR", "Folder of runs: each gets a folder in it (llmprof-runs)", &options->out},
+      {"-o,--out", "DIR", "Folder of runs: each gets a folder in it (gpuwhy-runs)", &options->out},
   };
   command.examples =
-      "  llmprof launch slurm --ranks 16 --nodes 2 ranks.capture=every:8 -- ./train\n";
+      "  gpuwhy launch slurm --ranks 16 --nodes 2 ranks.capture=every:8 -- ./train\n";
   command.rest = &options->command;
   command.run = [options](Context& context) { return run_launch(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

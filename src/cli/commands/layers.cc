@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof layers: the passes, layers and parts of the model in a recording.
+// gpuwhy layers: the passes, layers and parts of the model in a recording.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -22,7 +22,7 @@
 #include "session/recording.h"
 #include "trace/device_label.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct LayersOptions {
@@ -123,10 +123,10 @@ Command layers_command() {
   add_page_options(command, options->pages);
   add_recording_options(command, options->recording);
   command.examples =
-      "  llmprof layers run.sqlite\n"
-      "  llmprof layers run.sqlite --model llama-3.1-8b\n";
+      "  gpuwhy layers run.sqlite\n"
+      "  gpuwhy layers run.sqlite --model llama-3.1-8b\n";
   command.run = [options](Context& context) { return run_layers(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof list: what this build knows, printed from the very tables it works with, so that the list
+// gpuwhy list: what this build knows, printed from the very tables it works with, so that the list
 // cannot lie.
 #include <algorithm>
 #include <memory>
@@ -19,7 +19,7 @@
 #include "config/presets.h"
 #include "ingest/ingest.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct ListOptions {
@@ -236,4 +236,4 @@ Command list_command() {
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

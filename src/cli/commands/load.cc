@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof load: sends streamed requests to a server and writes when each token arrived.
+// gpuwhy load: sends streamed requests to a server and writes when each token arrived.
 #include "serve/load.h"
 
 #include <memory>
@@ -14,7 +14,7 @@
 #include "capture/supervise.h"
 #include "cli/command.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct LoadCommandOptions {
@@ -85,10 +85,10 @@ Command load_command() {
       {"-q,--quiet", "", "Print no requests, only what came of them", &options->quiet},
   };
   command.examples =
-      "  llmprof load http://127.0.0.1:8000 --streams 16 --requests 200 -o requests.jsonl\n"
-      "  llmprof analyze run.sqlite --requests requests.jsonl\n";
+      "  gpuwhy load http://127.0.0.1:8000 --streams 16 --requests 200 -o requests.jsonl\n"
+      "  gpuwhy analyze run.sqlite --requests requests.jsonl\n";
   command.run = [options](Context& context) { return run_load_command(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof mcp: a server of the Model Context Protocol on standard input and output.
+// gpuwhy mcp: a server of the Model Context Protocol on standard input and output.
 //
 // One thread reads ahead, so that a request can be cancelled while another is answered. Standard
 // output has nothing but messages.
@@ -18,7 +18,7 @@
 #include "cli/command.h"
 #include "session/version.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct McpOptions {
@@ -174,9 +174,9 @@ Command mcp_command() {
       {"--memory-limit", "BYTES", "Memory limit of an analysis, as 4GiB",
        &options->memory_limit_bytes},
   };
-  command.examples = "  llmprof mcp --root llmprof-runs\n";
+  command.examples = "  gpuwhy mcp --root gpuwhy-runs\n";
   command.run = [options](Context& context) { return run_mcp(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof merge: the summaries of a job's ranks, one answer. Twice over the files, the second time
+// gpuwhy merge: the summaries of a job's ranks, one answer. Twice over the files, the second time
 // only over those of late ranks: they hold what made them late.
 #include "fleet/merge/merge.h"
 
@@ -28,7 +28,7 @@
 #include "report/fleet.h"
 #include "session/rank_folder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -47,7 +47,7 @@ struct MergeCommandOptions {
 
 bool is_summary(const fs::path& path) {
   const std::string name = path.filename().string();
-  return name.starts_with("summary") && path.extension() == ".llmprof";
+  return name.starts_with("summary") && path.extension() == ".gpuwhy";
 }
 
 // What lies in the directories given.
@@ -98,7 +98,7 @@ FoundRanks find_ranks(const std::vector<std::string>& inputs) {
     throw Error(ErrorKind::kInput,
                 fmt::format("no summary in {}{}", printable(inputs[0]),
                             found.unfinished.empty() ? "" : ", though ranks have begun there"),
-                "llmprof run and llmprof analyze --out DIR write summary.llmprof");
+                "gpuwhy run and gpuwhy analyze --out DIR write summary.gpuwhy");
   }
   return found;
 }
@@ -116,7 +116,7 @@ std::string recordings_hint(const std::vector<fs::path>& files) {
     names += " " + printable(files[i].string());
   }
   return fmt::format(
-      "merge joins summaries (summary.llmprof). Recordings of one job, a file per rank: llmprof "
+      "merge joins summaries (summary.gpuwhy). Recordings of one job, a file per rank: gpuwhy "
       "analyze{}{}",
       names, files.size() > 2 ? " ..." : "");
 }
@@ -217,7 +217,7 @@ Command merge_command() {
   command.summary = "Merge the ranks of a job: late ranks and why, waiting, slow nodes";
   command.options = {
       required({"RANKS", "",
-                "A run's directory, or summaries: of ranks (summary.llmprof) or merged ones",
+                "A run's directory, or summaries: of ranks (summary.gpuwhy) or merged ones",
                 &options->inputs}),
       {"-o,--out", "FILE", "Write the merged summary: it merges like a rank's", &options->out},
       {"--html", "FILE", "Write the report as a page, with a heat map", &options->html},
@@ -230,10 +230,10 @@ Command merge_command() {
   };
   add_page_options(command, options->pages);
   command.examples =
-      "  llmprof merge llmprof-runs/4711 --html report.html\n"
-      "  llmprof merge rack1.llmprof rack2.llmprof --out all.llmprof --json\n";
+      "  gpuwhy merge gpuwhy-runs/4711 --html report.html\n"
+      "  gpuwhy merge rack1.gpuwhy rack2.gpuwhy --out all.gpuwhy --json\n";
   command.run = [options](Context& context) { return run_merge(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof model: what a model must cost and how fast a GPU could run it, with no run at all.
+// gpuwhy model: what a model must cost and how fast a GPU could run it, with no run at all.
 #include <memory>
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include "cli/json_output.h"
 #include "session/named_model.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct ModelOptions {
@@ -127,13 +127,13 @@ Command model_command() {
       required(
           {"CONFIG",
            "",
-           "config.json, checkpoint directory, .gguf, .safetensors, or a name of: llmprof list models",
+           "config.json, checkpoint directory, .gguf, .safetensors, or a name of: gpuwhy list models",
            &options->config,
            {},
            model_names}),
       {"--gpu-name",
        "NAME",
-       "GPU as the driver spells it, as in: llmprof list gpus, or a YAML file with its row",
+       "GPU as the driver spells it, as in: gpuwhy list gpus, or a YAML file with its row",
        &options->gpu,
        {},
        gpu_names},
@@ -158,10 +158,10 @@ Command model_command() {
   };
   add_page_options(command, options->pages);
   command.examples =
-      "  llmprof model llama_3_1_8b --gpu-name H100-SXM5-80GB --batch 64\n"
-      "  llmprof model ~/models/Qwen3-8B --gpu-name 'NVIDIA L4' --why\n";
+      "  gpuwhy model llama_3_1_8b --gpu-name H100-SXM5-80GB --batch 64\n"
+      "  gpuwhy model ~/models/Qwen3-8B --gpu-name 'NVIDIA L4' --why\n";
   command.run = [options](Context& context) { return run_model(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

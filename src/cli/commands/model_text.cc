@@ -15,7 +15,7 @@
 #include "base/units.h"
 #include "cli/console.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // 8,030,261,248
@@ -144,7 +144,7 @@ std::string placement_text(const ModelAnswer& answer, const GpuSpec& gpu) {
 
 std::string gpu_text(const ModelAnswer& answer) {
   if (!answer.is_gpu_asked) {
-    return "\nThe bound in time needs --gpu-name NAME (llmprof list gpus).\n";
+    return "\nThe bound in time needs --gpu-name NAME (gpuwhy list gpus).\n";
   }
   if (!answer.gpu.gpu) {
     return fmt::format("\nbound: n/a ({})\n", answer.gpu.reason);
@@ -374,4 +374,4 @@ std::string model_json(const ModelAnswer& answer) {
   return to_json_text(json);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

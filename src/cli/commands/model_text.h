@@ -11,9 +11,9 @@
 #include "model/lower_bound.h"
 #include "model/placement.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
-// All that `llmprof model` found out, to be printed one way or the other.
+// All that `gpuwhy model` found out, to be printed one way or the other.
 struct ModelAnswer {
   std::string name;
   Llm llm;
@@ -40,4 +40,4 @@ struct ModelAnswer {
 std::string model_text(const ModelAnswer& answer, std::size_t width);
 std::string model_json(const ModelAnswer& answer);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof ncu: what a report of Nsight Compute holds, where no ncu is installed or the one there is
+// gpuwhy ncu: what a report of Nsight Compute holds, where no ncu is installed or the one there is
 // too old to open it.
 #include <algorithm>
 #include <array>
@@ -23,7 +23,7 @@
 #include "ingest/ingest.h"
 #include "session/named_model.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct NcuOptions {
@@ -365,9 +365,9 @@ Command ncu_command() {
       json_option(options->json),
   };
   add_page_options(command, options->pages);
-  command.examples = "  llmprof ncu report.ncu-rep --kernel gemm\n";
+  command.examples = "  gpuwhy ncu report.ncu-rep --kernel gemm\n";
   command.run = [options](Context& context) { return run_ncu(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof plan: which kernels of a recording ncu would measure, and with which commands.
+// gpuwhy plan: which kernels of a recording ncu would measure, and with which commands.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -24,7 +24,7 @@
 #include "session/operator_table.h"
 #include "session/recording.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct PlanCommandOptions {
@@ -144,7 +144,7 @@ int run_plan(const PlanCommandOptions& options, Context& context) {
         cut));
   }
   for (const std::string& note : notes) {
-    context.console.err(fmt::format("llmprof: {}\n", note));
+    context.console.err(fmt::format("gpuwhy: {}\n", note));
   }
   if (options.json) {
     context.console.out(paged(plan_json(plan, commands), options.pages));
@@ -169,9 +169,9 @@ Command plan_command() {
   };
   add_page_options(command, options->pages);
   add_mark_options(command, options->reading);
-  command.examples = "  llmprof plan run.sqlite run.top_n_kernels=5\n";
+  command.examples = "  gpuwhy plan run.sqlite run.top_n_kernels=5\n";
   command.run = [options](Context& context) { return run_plan(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof ranges: NVTX ranges and the kernels launched inside them.
+// gpuwhy ranges: NVTX ranges and the kernels launched inside them.
 #include "analysis/ranges.h"
 
 #include <memory>
@@ -14,7 +14,7 @@
 #include "report/sections.h"
 #include "session/recording.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct RangesOptions {
@@ -74,4 +74,4 @@ Command ranges_command() {
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

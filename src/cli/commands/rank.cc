@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof rank: becomes a profiler and its program, with the number of this rank in the profiler's
-// options. `llmprof run --server 'mpirun ...'` starts each rank through this command.
+// gpuwhy rank: becomes a profiler and its program, with the number of this rank in the profiler's
+// options. `gpuwhy run --server 'mpirun ...'` starts each rank through this command.
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -15,14 +15,14 @@
 #include "capture/workload.h"
 #include "cli/command.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 int run_rank(const std::vector<std::string>& command, const Context& context) {
   const auto rank = launched_rank_number(context.system);
   if (!rank) {
     throw Error(ErrorKind::kUsage, "rank: no launcher started this process",
-                "mpirun -n 8 llmprof rank -- nsys profile --output=rank-{rank} PROGRAM");
+                "mpirun -n 8 gpuwhy rank -- nsys profile --output=rank-{rank} PROGRAM");
   }
   std::vector<std::string> words = as_rank(build_work_argv(context.system, {}, command), *rank);
   std::vector<char*> argv;
@@ -44,11 +44,11 @@ Command rank_program_command() {
   command.name = "rank";
   command.summary = "Start a profiler as one rank of many: {rank} in its options is its number";
   command.examples =
-      "  mpirun -n 8 llmprof rank -- nsys profile --output=rank-{rank} --session-new=mine-{rank} "
+      "  mpirun -n 8 gpuwhy rank -- nsys profile --output=rank-{rank} --session-new=mine-{rank} "
       "python train.py\n";
   command.rest = words.get();
   command.run = [words](Context& context) { return run_rank(*words, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof report: what is known of a run, in the form somebody needs.
+// gpuwhy report: what is known of a run, in the form somebody needs.
 #include <algorithm>
 #include <memory>
 
@@ -19,7 +19,7 @@
 #include "session/recording.h"
 #include "session/trace_files.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct ReportCommandOptions {
@@ -92,7 +92,7 @@ int run_report(const ReportCommandOptions& given, Context& context) {
                           !metrics.aggregates.tpot.mean_ns && !metrics.aggregates.program_ns;
     if (is_empty && options.ci != "github") {
       context.console.err(fmt::format(
-          "{}: no kernel was recorded, so there is no time of kernels to follow; llmprof report {} "
+          "{}: no kernel was recorded, so there is no time of kernels to follow; gpuwhy report {} "
           "--section findings says what to do\n",
           printable(options.files.front()), printable(options.files.front())));
       return kExitIncomplete;
@@ -126,7 +126,7 @@ Command report_command() {
           {"terminal", "html", "md", "json", "csv", "pftrace", "pprof", "chrome", "parquet"},
           {"--format", "FORMAT",
            "terminal, html (the page, whole), md, json (every value with its key) or csv (the tables); "
-           "pftrace, pprof, chrome and parquet as llmprof export",
+           "pftrace, pprof, chrome and parquet as gpuwhy export",
            &options->format}),
       {"--section", "LIST", "Only these: " + fmt::format("{}", fmt::join(section_ids(), ", ")),
        &options->sections},
@@ -142,10 +142,10 @@ Command report_command() {
   add_request_options(command, options->recording);
   add_recording_options(command, options->recording);
   command.examples =
-      "  llmprof report llmprof-runs/20261115-101500\n"
-      "  llmprof report run.sqlite --section findings,ledger --format md\n";
+      "  gpuwhy report gpuwhy-runs/20261115-101500\n"
+      "  gpuwhy report run.sqlite --section findings,ledger --format md\n";
   command.run = [options](Context& context) { return run_report(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof run: profiles a program and prints where its bundle is, one line on standard output.
+// gpuwhy run: profiles a program and prints where its bundle is, one line on standard output.
 #include "cli/commands/run.h"
 
 #include <algorithm>
@@ -22,12 +22,12 @@
 #include "cli/window_options.h"
 #include "report/sections.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The same run with one more override.
 std::string next_command(const RunRequest& request, const std::string& next_override) {
-  std::vector<std::string> argv = {"llmprof", "run"};
+  std::vector<std::string> argv = {"gpuwhy", "run"};
   if (!request.file.empty()) {
     argv.insert(argv.end(), {"--config", request.file});
   }
@@ -175,7 +175,7 @@ void print_end(const RunCommandOptions& options, const RunOutcome& outcome, Cons
         std::filesystem::is_regular_file(outcome.bundle / "nsys/run.sqlite", ignored)) {
       console.err(
           fmt::format("  trace for ui.perfetto.dev: {}\n",
-                      printable(shell_text({"llmprof", "export", outcome.bundle.string()}))));
+                      printable(shell_text({"gpuwhy", "export", outcome.bundle.string()}))));
     }
   }
 }
@@ -266,7 +266,7 @@ Command run_command() {
       {"--ready", "URL", "Answers 200 when the server takes requests (default: as the engine does)",
        &options->request.server.ready},
       {"--client", "COMMAND",
-       "Sends the load; {url} and {requests} are filled in (default: llmprof load)",
+       "Sends the load; {url} and {requests} are filled in (default: gpuwhy load)",
        &options->request.server.client},
       {"--warmup", "COMMAND", "Load before the recording, with the same words",
        &options->request.server.warmup},
@@ -279,7 +279,7 @@ Command run_command() {
       {"--slo", "LIMITS", "Goodput of a server: requests within these, as ttft=500ms,itl=50ms",
        &options->request.server.service_limits},
       {"--plan", "RECORDING", "Plan ncu from this recording or bundle", &options->request.plan},
-      {"-o,--out", "DIR", "Folder of runs: each gets a folder in it (llmprof-runs)",
+      {"-o,--out", "DIR", "Folder of runs: each gets a folder in it (gpuwhy-runs)",
        &options->request.out},
       one_of({"trace"}, {"--with", "WHAT", "Also write: trace (trace.pftrace, for ui.perfetto.dev)",
                          &options->request.with}),
@@ -306,18 +306,18 @@ Command run_command() {
       override_option(options->request.overrides),
   };
   command.examples =
-      "  llmprof run -- python generate.py\n"
-      "  llmprof run --mark transformers -- python generate.py\n"
-      "  llmprof run model.target=llama_100m\n"
-      "  llmprof run --passes baseline,nsys run.mode=light -- ./llama-cli -m model.gguf\n"
-      "  llmprof run --repeat 9 --against workload.environment.OMP_NUM_THREADS=8 -- python "
+      "  gpuwhy run -- python generate.py\n"
+      "  gpuwhy run --mark transformers -- python generate.py\n"
+      "  gpuwhy run model.target=llama_100m\n"
+      "  gpuwhy run --passes baseline,nsys run.mode=light -- ./llama-cli -m model.gguf\n"
+      "  gpuwhy run --repeat 9 --against workload.environment.OMP_NUM_THREADS=8 -- python "
       "generate.py\n";
   command.examples +=
-      "  llmprof run --server 'vllm serve Qwen/Qwen3-8B' --client 'llmprof load {url} --streams 16 -o "
+      "  gpuwhy run --server 'vllm serve Qwen/Qwen3-8B' --client 'gpuwhy load {url} --streams 16 -o "
       "{requests}'\n";
   command.rest = &options->request.command;
   command.run = [options](Context& context) { return run_command_main(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

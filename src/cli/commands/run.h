@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "session/run.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct RunCommandOptions {
   RunRequest request;
@@ -29,4 +29,4 @@ RunOutcome run_once(const RunCommandOptions& options, Context& context);
 // --repeat and --against: many runs, and what they say together.
 int run_repeats(const RunCommandOptions& options, Context& context);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof run --repeat N [--against ...]: one configuration, or two of them against each other.
+// gpuwhy run --repeat N [--against ...]: one configuration, or two of them against each other.
 //
 // Clocks, temperature and neighbours drift. Runs of two sides one after the other, all of A and
 // then all of B, measure the drift as well; in the order A B B A both sides have it alike, and what
@@ -28,7 +28,7 @@
 #include "report/comparison.h"
 #include "report/metrics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -239,7 +239,7 @@ int run_repeats(const RunCommandOptions& options, Context& context) {
     code = compare_sides(runs, context);
   } else if (code == kExitOk) {
     say(runs, context,
-        fmt::format("\n{} runs of one configuration; how far they are apart:\n  llmprof gate "
+        fmt::format("\n{} runs of one configuration; how far they are apart:\n  gpuwhy gate "
                     "{} --self-test",
                     runs.repeats, runs.group.string()));
   }
@@ -247,4 +247,4 @@ int run_repeats(const RunCommandOptions& options, Context& context) {
   return code;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

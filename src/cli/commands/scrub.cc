@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof scrub: secrets out of a recording or a bundle, before it goes to somebody else.
+// gpuwhy scrub: secrets out of a recording or a bundle, before it goes to somebody else.
 #include "bundle/scrub.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 #include "cli/command.h"
 #include "session/recording.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct ScrubCommandOptions {
@@ -130,11 +130,11 @@ Command scrub_command() {
       json_option(options->json),
   };
   command.examples =
-      "  llmprof scrub run.sqlite\n"
-      "  llmprof scrub llmprof-runs/20261114-235400 --dry-run\n"
-      "  llmprof scrub llmprof-runs/20261114-235400 --secrets my-secrets.txt\n";
+      "  gpuwhy scrub run.sqlite\n"
+      "  gpuwhy scrub gpuwhy-runs/20261114-235400 --dry-run\n"
+      "  gpuwhy scrub gpuwhy-runs/20261114-235400 --secrets my-secrets.txt\n";
   command.run = [options](Context& context) { return run_scrub(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof skill: SKILL.md, for coding agents that profile.
+// gpuwhy skill: SKILL.md, for coding agents that profile.
 #include "agents/skill.h"
 
 #include "base/exit_code.h"
 #include "cli/command.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 Command skill_command() {
   Command command;
   command.name = "skill";
   command.summary = "Print SKILL.md: how a coding agent records and reads profiles";
-  command.examples = "  llmprof skill > skills/llmprof/SKILL.md\n";
+  command.examples = "  gpuwhy skill > skills/gpuwhy/SKILL.md\n";
   command.run = [](Context& context) {
     context.console.out(skill_text());
     return kExitOk;
@@ -20,4 +20,4 @@ Command skill_command() {
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

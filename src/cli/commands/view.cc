@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof view: opens the page of a bundle in a browser. Over ssh there is none, so the command
+// gpuwhy view: opens the page of a bundle in a browser. Over ssh there is none, so the command
 // that fetches the file is printed.
 #include <memory>
 
@@ -16,7 +16,7 @@
 #include "cli/command.h"
 #include "ingest/ingest.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct ViewOptions {
@@ -54,7 +54,7 @@ std::filesystem::path report_page(const std::filesystem::path& path) {
   const std::filesystem::path page = is_folder ? path / "report.html" : path;
   const auto refuse = [&](const std::filesystem::path& what, const char* why) {
     throw Error(ErrorKind::kInput, fmt::format("{} {}", printable(what.string()), why),
-                "llmprof report BUNDLE --format html > report.html makes one");
+                "gpuwhy report BUNDLE --format html > report.html makes one");
   };
   if (!std::filesystem::is_regular_file(page, ignored)) {
     refuse(path, "has no report.html");
@@ -111,9 +111,9 @@ Command view_command() {
       required({"BUNDLE", "", "Folder of a run or of analyze --out", &options->bundle}),
       {"--print", "", "Only print the path", &options->print},
   };
-  command.examples = "  llmprof view llmprof-runs/20261115-101500\n";
+  command.examples = "  gpuwhy view gpuwhy-runs/20261115-101500\n";
   command.run = [options](Context& context) { return run_view(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof watch: summaries of the recordings that profilers drop into a folder, one sweep after the
+// gpuwhy watch: summaries of the recordings that profilers drop into a folder, one sweep after the
 // other.
 #include "session/watch.h"
 
@@ -20,14 +20,14 @@
 #include "cli/commands/fleet_push.h"
 #include "session/rank_run.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct WatchCommandOptions {
   std::string folder;
-  std::string out = "llmprof-watch";
+  std::string out = "gpuwhy-watch";
   std::string to;
-  std::string database = "llmprof";
+  std::string database = "gpuwhy";
   std::string metrics;
   std::string keep_raw = "all";
   std::int64_t interval_s = 30;
@@ -130,10 +130,10 @@ Command watch_command() {
       {"--once", "", "One sweep; exit 7 if a recording could not be read", &options->is_once},
   };
   command.examples =
-      "  llmprof watch /shared/traces --out /shared/watch --metrics /var/lib/node_exporter/llmprof.prom\n"
-      "  llmprof watch /shared/traces --to https://history:8443 --keep-raw outliers --disk-budget 200GiB\n";
+      "  gpuwhy watch /shared/traces --out /shared/watch --metrics /var/lib/node_exporter/gpuwhy.prom\n"
+      "  gpuwhy watch /shared/traces --to https://history:8443 --keep-raw outliers --disk-budget 200GiB\n";
   command.run = [options](Context& context) { return run_watch(*options, context); };
   return command;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -29,7 +29,7 @@
 
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -165,10 +165,10 @@ std::string hint_for(int code, const std::string& database) {
   const bool is_of_user = (code >= 192 && code <= 194) || code == 497 || code == 516;
   if (!is_of_user) {
     return fmt::format(
-        "llmprof fleet init --to URL makes the tables, and updates older ones (database {})",
+        "gpuwhy fleet init --to URL makes the tables, and updates older ones (database {})",
         database);
   }
-  return "credentials: LLMPROF_CLICKHOUSE_USER and LLMPROF_CLICKHOUSE_PASSWORD, or --credentials "
+  return "credentials: GPUWHY_CLICKHOUSE_USER and GPUWHY_CLICKHOUSE_PASSWORD, or --credentials "
          "FILE";
 }
 
@@ -213,7 +213,7 @@ std::string checked_server_url(const std::string& url) {
   if (rest.find('@') != std::string::npos) {
     // Not shown, because it contains a password.
     throw Error(ErrorKind::kUsage, "the server's address holds credentials",
-                "take them out: LLMPROF_CLICKHOUSE_USER and LLMPROF_CLICKHOUSE_PASSWORD, or "
+                "take them out: GPUWHY_CLICKHOUSE_USER and GPUWHY_CLICKHOUSE_PASSWORD, or "
                 "--credentials FILE");
   }
   while (rest.ends_with('/')) {
@@ -399,4 +399,4 @@ std::vector<std::uint64_t> server_numbers(std::string_view text) {
   return numbers;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "fleet/history/clickhouse_schema.h"
 #include "net/http.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // How to log in. Sent as headers, never as part of a URL.
 struct ServerCredentials {
@@ -24,7 +24,7 @@ struct ServerCredentials {
 // How to reach a server, and how long to try.
 struct ServerOptions {
   std::vector<std::string> urls;  // equivalent nodes of one server or cluster
-  std::string database = "llmprof";
+  std::string database = "gpuwhy";
   ServerCredentials credentials;
   HttpOptions http;
   int patience_s = 15;  // how long to retry
@@ -103,4 +103,4 @@ std::vector<std::vector<std::string>> tab_separated(std::string_view text, std::
 std::uint64_t server_number(std::string_view text);
 std::vector<std::uint64_t> server_numbers(std::string_view text);  // "[1,2]"
 
-}  // namespace llmprof
+}  // namespace gpuwhy

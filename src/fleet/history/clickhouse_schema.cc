@@ -29,7 +29,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A column: name, type, and codec if the server supports them.
@@ -131,7 +131,7 @@ std::vector<HistoryTable> history_tables() {
         {"engine", "Word"},
         {"engine_version", "Word"},
         {"driver_version", "Word"},
-        {"llmprof_version", "Word"},
+        {"gpuwhy_version", "Word"},
         {"started_unix_s", "Int64"},
         {"kernel_rows", "UInt64"},
         {"stage_rows", "UInt64"},
@@ -322,7 +322,7 @@ std::vector<std::string> migration_statements(const Dialect& dialect, const Sche
                                               const ExistingTables& existing) {
   if (existing.version > kSchemaVersion) {
     throw Error(ErrorKind::kEnvironment,
-                fmt::format("a newer llmprof made these tables (version {}, this program knows {})",
+                fmt::format("a newer gpuwhy made these tables (version {}, this program knows {})",
                             existing.version, kSchemaVersion),
                 "leave them: this program can push to them and query them as they are");
   }
@@ -368,4 +368,4 @@ std::string insert_parameters(const Dialect& dialect, std::string_view sha256) {
   return parameters;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Capabilities of a ClickHouse server, by version. 18.16 is the oldest one known to work.
 struct Dialect {
@@ -22,7 +22,7 @@ struct Dialect {
 // From the result of "SELECT version()". Throws kInput if it is not a version.
 Dialect dialect_of(std::string_view version);
 
-// The version of the tables. A new column raises it; `llmprof fleet init` adds the columns that
+// The version of the tables. A new column raises it; `gpuwhy fleet init` adds the columns that
 // older tables lack. Rows are inserted with their list of columns, so programs of both versions can
 // push to tables of the newer one.
 //   1  as first released
@@ -33,7 +33,7 @@ inline constexpr const char* kVersionTable = "schema_versions";
 
 // Where the tables go and how long rows are kept.
 struct SchemaOptions {
-  std::string database = "llmprof";
+  std::string database = "gpuwhy";
   std::string cluster;  // empty: tables of one server
   int keep_days = 0;    // for rows of single ranks; 0: forever
 };
@@ -51,7 +51,7 @@ struct ExistingTables {
 
 // The statements that bring existing tables up to date: missing columns, and another age limit if
 // `options` has one. Throws kUsage if the tables are of a cluster and none is named, kEnvironment
-// if a newer llmprof made them.
+// if a newer gpuwhy made them.
 std::vector<std::string> migration_statements(const Dialect& dialect, const SchemaOptions& options,
                                               const ExistingTables& existing);
 
@@ -74,4 +74,4 @@ std::string insert_parameters(const Dialect& dialect, std::string_view sha256);
 // such a name is safe in a statement.
 void check_identifier(std::string_view what, std::string_view name);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

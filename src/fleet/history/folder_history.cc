@@ -21,7 +21,7 @@
 #include "fleet/history/history_rows.h"
 #include "fleet/history/summary_folder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -293,4 +293,4 @@ std::unique_ptr<HistorySource> folder_history(const fs::path& folder) {
   return std::make_unique<FolderHistory>(folder);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

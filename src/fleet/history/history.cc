@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-namespace llmprof {
+namespace gpuwhy {
 
 void KernelSums::add(const KernelSums& other) {
   family_key = std::min(family_key, other.family_key);
@@ -52,4 +52,4 @@ std::vector<KernelSums> KernelTable::rows() const {
   return rows;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

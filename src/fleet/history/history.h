@@ -17,7 +17,7 @@
 #include "base/saturated_sum.h"
 #include "fleet/history/clickhouse.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A sum of many int64 that cannot overflow: one hour of 100,000 GPUs is 3.6e17 ns, and a history
 // has many hours.
@@ -188,10 +188,10 @@ struct CountedFiles {
 };
 CountedFiles files_that_count(const std::filesystem::path& folder);
 
-// The tables created by `llmprof fleet init`. `server` must outlive the result.
+// The tables created by `gpuwhy fleet init`. `server` must outlive the result.
 std::unique_ptr<HistorySource> server_history(ClickHouse& server);
 
 // By start, then name.
 void sort_runs(std::vector<KnownRun>& runs);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

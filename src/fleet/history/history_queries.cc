@@ -20,7 +20,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::string run_keys(std::span<const KnownRun> runs) {
@@ -165,4 +165,4 @@ std::string HistoryQueries::rollup(const KnownRun& run, RowChoice choice) const 
       kHistogram, rows_of("kernels", std::span(&run, 1), choice));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include "fleet/history/history.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // How rows are chosen. All stored rows of the runs are read several times faster than those that
 // count, and are the same rows unless a batch was stored twice or a rank has a newer summary. The
@@ -55,4 +55,4 @@ class HistoryQueries {
   std::string database_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "fleet/summary/varint.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::uint64_t checked(std::int64_t value, const char* what, std::int64_t largest = INT64_MAX) {
@@ -167,7 +167,7 @@ void RowBatch::add_rows(const StoredSummary& stored, std::uint64_t run_key) {
   put_number(ranks_, checked(identity.num_ranks, "num_ranks", UINT32_MAX), 4);
   for (const std::string* text :
        {&identity.node, &identity.gpu, &identity.model, &identity.engine, &identity.engine_version,
-        &identity.driver_version, &identity.llmprof_version}) {
+        &identity.driver_version, &identity.gpuwhy_version}) {
     put_text(ranks_, *text);
   }
   put_number(ranks_, checked(identity.started_unix_s, "started_unix_s"), 8);
@@ -194,4 +194,4 @@ std::vector<RowBatch::Section> RowBatch::sections() const {
   return sections;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

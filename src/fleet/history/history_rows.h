@@ -13,7 +13,7 @@
 
 #include "fleet/summary/rank_summary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The key of a text: the first 64 bits of its SHA-256. The chance that two of a million names share
 // a key is one in thirty million.
@@ -75,4 +75,4 @@ class RowBatch {
   std::uint64_t num_ranks_ = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -28,7 +28,7 @@
 #include "fleet/history/summary_folder.h"
 #include "fleet/summary/varint.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -304,4 +304,4 @@ std::int64_t seal_runs(ClickHouse& server, const std::set<std::uint64_t>& run_ke
   return static_cast<std::int64_t>(sealed.size());
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "fleet/history/clickhouse.h"
 #include "fleet/history/spool.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What a server takes as one atomic block: max_insert_block_size of 18.16 is 1,048,576.
 inline constexpr std::uint64_t kMostRowsAtOnce = 1'000'000;
@@ -64,4 +64,4 @@ std::int64_t first_kept_day(ClickHouse& server);
 std::int64_t seal_runs(ClickHouse& server, const std::set<std::uint64_t>& run_keys,
                        std::uint64_t num_sent);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

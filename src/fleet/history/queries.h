@@ -11,7 +11,7 @@
 #include "base/json_fwd.h"
 #include "fleet/history/history.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Selection of runs and rows.
 struct FleetFilter {
@@ -49,4 +49,4 @@ Json fleet_trend(HistorySource& history, const FleetFilter& filter);
 // "2026-11-15" from days since 1970.
 std::string date_text(std::int64_t day);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 #include "fleet/history/history_rows.h"
 #include "fleet/summary/labels.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kMostNotes = 20;
@@ -49,7 +49,7 @@ std::vector<KnownRun> chosen_runs(HistorySource& history, const FleetFilter& fil
 
 Error no_runs(const std::string& what) {
   return {ErrorKind::kInput, fmt::format("no run of {} is known", printable(what)),
-          "llmprof fleet status --to WHERE lists them"};
+          "gpuwhy fleet status --to WHERE lists them"};
 }
 
 // The number of notes is limited: a fleet may have thousands of incomplete runs.
@@ -79,4 +79,4 @@ Json notes_of(const HistorySource& history, const std::vector<KnownRun>& runs) {
   return notes;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

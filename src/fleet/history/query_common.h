@@ -14,7 +14,7 @@
 #include "base/json_fwd.h"
 #include "fleet/history/queries.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // An integer if JSON can represent it.
 Json wide_json(const WideSum& sum);
@@ -44,4 +44,4 @@ class ShownNames {
   std::map<std::uint64_t, std::string> names_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

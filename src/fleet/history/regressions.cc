@@ -25,7 +25,7 @@
 #include "fleet/history/history_rows.h"
 #include "fleet/history/query_common.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct Slow {
@@ -285,4 +285,4 @@ Json fleet_regressions(HistorySource& history, const FleetFilter& filter, const 
   return answer;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

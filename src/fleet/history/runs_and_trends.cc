@@ -18,7 +18,7 @@
 #include "fleet/history/queries.h"
 #include "fleet/history/query_common.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The duration that `fraction` of the calls do not exceed, rounded up to its bin.
@@ -221,4 +221,4 @@ Json fleet_trend(HistorySource& history, const FleetFilter& filter) {
   return answer;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -23,7 +23,7 @@
 #include "fleet/history/history.h"
 #include "fleet/history/history_queries.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
@@ -315,4 +315,4 @@ std::unique_ptr<HistorySource> server_history(ClickHouse& server) {
   return std::make_unique<ServerHistory>(server);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

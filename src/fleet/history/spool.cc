@@ -26,7 +26,7 @@
 #include "base/text.h"
 #include "fleet/history/clickhouse_schema.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -339,4 +339,4 @@ fs::path Spool::set_aside(const fs::path& path) {
   return aside / path.filename();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

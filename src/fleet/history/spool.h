@@ -11,7 +11,7 @@
 
 #include "fleet/history/history_rows.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // One insert: rows of one table and one month.
 struct SpooledSection {
@@ -90,4 +90,4 @@ class Spool {
   std::unordered_set<std::string> sent_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "fleet/summary/summary_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -64,7 +64,7 @@ std::vector<fs::path> summaries_in(const fs::path& path) {
                                            failure);
     for (; !failure && files != fs::end(files); files.increment(failure)) {
       std::error_code ignored;
-      if (files->path().extension() == ".llmprof" && files->is_regular_file(ignored) &&
+      if (files->path().extension() == ".gpuwhy" && files->is_regular_file(ignored) &&
           !is_merged(files->path())) {
         found.push_back(files->path());
       }
@@ -73,9 +73,8 @@ std::vector<fs::path> summaries_in(const fs::path& path) {
     found.push_back(path);
   }
   if (found.empty()) {
-    throw Error(
-        ErrorKind::kInput, fmt::format("no summaries in {}", path.string()),
-        "llmprof run and llmprof analyze --out DIR leave a rank's summary as summary.llmprof");
+    throw Error(ErrorKind::kInput, fmt::format("no summaries in {}", path.string()),
+                "gpuwhy run and gpuwhy analyze --out DIR leave a rank's summary as summary.gpuwhy");
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -96,4 +95,4 @@ StoredSummary load_summary(const fs::path& path) {
   });
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

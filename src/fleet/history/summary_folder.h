@@ -6,7 +6,7 @@
 
 #include "fleet/history/history_rows.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // A summary file, or those in a folder at any depth, sorted, without merged ones. Throws kInput if
 // there is none.
@@ -15,4 +15,4 @@ std::vector<std::filesystem::path> summaries_in(const std::filesystem::path& pat
 // Throws kInput.
 StoredSummary load_summary(const std::filesystem::path& path);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

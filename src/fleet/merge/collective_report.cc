@@ -30,7 +30,7 @@
 #include "base/saturated_sum.h"
 #include "compare/statistics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Prefix sums over the collectives of each communicator, to sum a rank's transfers quickly.
@@ -243,4 +243,4 @@ void add_collectives(const FleetSummary& fleet, FleetReport& report) {
   trace_back(waited, report);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

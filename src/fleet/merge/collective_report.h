@@ -3,7 +3,7 @@
 
 #include "fleet/merge/fleet_report.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Fills in the results on collectives, for the job and for each rank of `report`, whose order is
 // that of `fleet`.
@@ -12,4 +12,4 @@ void add_collectives(const FleetSummary& fleet, FleetReport& report);
 // Time that all ranks of a collective together spent after the last one had arrived.
 std::int64_t transfer_of(const FleetCollective& one);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "fleet/merge/fleet_report.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::string run_text(std::int64_t first, std::int64_t last) {
@@ -224,4 +224,4 @@ SharedJson fleet_json(const FleetReport& report, const LeftOut& left_out) {
   return std::make_shared<Json>(std::move(json));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

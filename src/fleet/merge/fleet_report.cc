@@ -25,7 +25,7 @@
 #include "fleet/merge/group_report.h"
 #include "fleet/merge/late_cause.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Thresholds for an outlier: a few percent of noise are normal, and of a normal distribution one in
@@ -304,4 +304,4 @@ FleetReport report_fleet(const FleetSummary& fleet) {
   return report;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "fleet/merge/fleet_summary.h"
 #include "fleet/summary/rank_summary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Time in collectives, in three parts that sum to it. The shortest duration over the ranks of a
 // collective is its transfer; the rest of a rank's time is waiting for the last one to arrive. If
@@ -187,4 +187,4 @@ struct LeftOut {
 // The numbers of a merge report as JSON.
 SharedJson fleet_json(const FleetReport& report, const LeftOut& left_out);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

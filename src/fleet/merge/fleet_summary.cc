@@ -14,7 +14,7 @@
 #include "fleet/summary/columnar_file.h"
 #include "fleet/summary/summary_columns.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr StepColumnNames kRelatives = {"kernel.relative_size", "kernel.relative_step",
@@ -208,7 +208,7 @@ void check_rows(const std::vector<RankRow>& ranks) {
     if (identity.rank <= before.rank || identity.attempt != before.attempt ||
         identity.run_id != before.run_id) {
       throw Error(ErrorKind::kInput, "damaged summary: its ranks are not those of one run",
-                  "make it again with llmprof merge DIR --out FILE");
+                  "make it again with gpuwhy merge DIR --out FILE");
     }
   }
 }
@@ -261,7 +261,7 @@ FleetSummary read_fleet(std::string_view bytes) {
   const ColumnarFile file(bytes);
   if (file.kind() != kFleetKind) {
     throw Error(ErrorKind::kInput, "not a merged summary",
-                "llmprof merge DIR --out FILE writes one");
+                "gpuwhy merge DIR --out FILE writes one");
   }
   FleetSummary summary;
   auto identities = read_columns<RankIdentity>(file, of_many(kIdentityFields));
@@ -283,4 +283,4 @@ FleetSummary read_fleet(std::string_view bytes) {
   return summary;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 
 #include "fleet/summary/rank_summary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline constexpr std::string_view kFleetKind = "fleet";
 
@@ -99,4 +99,4 @@ struct FleetSummary {
 std::string fleet_bytes(const FleetSummary& summary);
 FleetSummary read_fleet(std::string_view bytes);  // throws kInput
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -34,7 +34,7 @@
 #include "base/units.h"
 #include "fleet/merge/collective_report.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Descriptions that Megatron-Core gives, and names of the dimensions of PyTorch's device meshes
@@ -282,4 +282,4 @@ std::vector<JobGroup> find_groups(const FleetSummary& fleet) {
   return groups;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Report of a job from its ranks, for files and for summaries in memory alike: `llmprof merge` and
-// `llmprof analyze` of several files say the same about the same ranks.
+// Report of a job from its ranks, for files and for summaries in memory alike: `gpuwhy merge` and
+// `gpuwhy analyze` of several files say the same about the same ranks.
 #include "fleet/merge/job_report.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include "fleet/merge/merge.h"
 #include "fleet/summary/summary_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kMostExplained = 16;
@@ -72,4 +72,4 @@ FleetReport report_job(const std::vector<RankSummary>& ranks) {
   return report;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 
 #include "fleet/merge/fleet_report.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The summary of a rank that is to be explained; nullopt if it is not at hand.
 using OwnSummary = std::function<std::optional<RankSummary>(std::int64_t rank)>;
@@ -24,4 +24,4 @@ std::set<std::int64_t> ranks_to_keep(const FleetReport& report);
 // The report of a job whose ranks are all at hand: the same as that of their merged files.
 FleetReport report_job(const std::vector<RankSummary>& ranks);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -20,7 +20,7 @@
 #include "base/units.h"
 #include "compare/statistics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // A cause must explain this share of what the job lost to the rank.
@@ -176,4 +176,4 @@ void explain_straggler(const FleetSummary& fleet, const RankSummary& own, RankVe
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -3,10 +3,10 @@
 
 #include "fleet/merge/fleet_report.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Fills in cause and parts of each straggler, and whether lateness is pinned to a rank. Needs its
 // collectives and deviations.
 void add_causes(const FleetSummary& fleet, FleetReport& report);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

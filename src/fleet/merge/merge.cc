@@ -34,7 +34,7 @@
 #include "fleet/summary/summary_columns.h"
 #include "fleet/summary/summary_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kMillion = 1'000'000;
@@ -109,7 +109,7 @@ void FleetMerge::State::check_run(const std::string& run_id) {
   if (has_run_ && run_id != run_id_) {
     throw MergeConflict(
         fmt::format("summaries of two runs: '{}' and '{}'", printable(run_id_), printable(run_id)),
-        "merge the ranks of one run: llmprof merge ITS_DIRECTORY");
+        "merge the ranks of one run: gpuwhy merge ITS_DIRECTORY");
   }
   has_run_ = true;
   run_id_ = run_id;
@@ -386,7 +386,7 @@ bool FleetMerge::State::takes_all(const FleetSummary& fleet) {
     return true;
   }
   throw MergeConflict("two merged summaries have some ranks in common, but not all",
-                      "merge the ranks' own summaries instead: llmprof merge THEIR_DIRECTORY");
+                      "merge the ranks' own summaries instead: gpuwhy merge THEIR_DIRECTORY");
 }
 
 // Adds another merge. A newer attempt replaces everything; an older one is only remembered in
@@ -511,7 +511,7 @@ std::optional<std::int64_t> FleetMerge::add(std::string_view bytes) {
   }
   if (file.kind() != kFleetKind) {
     throw Error(ErrorKind::kInput, "a summary of a kind that this program does not know",
-                "a newer llmprof wrote it: merge with that one");
+                "a newer gpuwhy wrote it: merge with that one");
   }
   state_->add_fleet(read_fleet(bytes));
   return std::nullopt;
@@ -525,4 +525,4 @@ FleetSummary FleetMerge::finish() const {
   return state_->finish();
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "fleet/merge/fleet_summary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Summaries that are each fine but cannot be merged: of two runs, or one rank with two contents.
 class MergeConflict : public Error {
@@ -44,4 +44,4 @@ class FleetMerge {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

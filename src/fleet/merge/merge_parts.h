@@ -18,7 +18,7 @@
 #include "base/saturated_sum.h"
 #include "fleet/merge/fleet_summary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Numbers distinct texts.
 class TextNumbers {
@@ -97,4 +97,4 @@ struct StageCompute {
   std::int64_t calls = 0;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

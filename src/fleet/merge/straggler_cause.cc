@@ -11,7 +11,7 @@
 #include "analysis/rules.h"
 #include "fleet/merge/fleet_report.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 std::optional<StragglerCause> straggler_cause(const FleetSummary& fleet, const RankSummary& own) {
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FleetKernel*>
@@ -91,4 +91,4 @@ std::optional<StragglerCause> straggler_cause(const FleetSummary& fleet, const R
   return reason;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

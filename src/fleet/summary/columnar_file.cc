@@ -19,15 +19,15 @@
 #include "base/error.h"
 #include "fleet/summary/varint.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
-constexpr std::string_view kMagic("llmprof\x1a", 8);
+constexpr std::string_view kMagic("gpuwhy\x1a\n", 8);
 constexpr std::size_t kChecksumBytes = 4;
 
 [[noreturn]] void damaged_table(std::string_view what) {
   throw Error(ErrorKind::kInput, fmt::format("damaged summary: {}", what),
-              "make it again from the rank's recording next to it: llmprof analyze --out DIR");
+              "make it again from the rank's recording next to it: gpuwhy analyze --out DIR");
 }
 
 std::uint32_t crc_of(std::string_view bytes) {
@@ -143,8 +143,8 @@ void with_checksum(std::string& file) {
 
 ColumnarFile::ColumnarFile(std::string_view bytes) {
   if (!bytes.starts_with(kMagic)) {
-    throw Error(ErrorKind::kInput, "not a summary of llmprof",
-                "summaries are the summary.llmprof of bundles, and what llmprof merge --out wrote");
+    throw Error(ErrorKind::kInput, "not a summary of gpuwhy",
+                "summaries are the summary.gpuwhy of bundles, and what gpuwhy merge --out wrote");
   }
   // The checksum covers everything after it and is verified before anything is parsed.
   Cursor head(bytes.substr(kMagic.size()));
@@ -162,7 +162,7 @@ ColumnarFile::ColumnarFile(std::string_view bytes) {
     throw Error(ErrorKind::kInput,
                 fmt::format("a summary of version {}; this program reads {}", version,
                             kColumnarFileVersion),
-                "merge with the llmprof that wrote it, or a newer one");
+                "merge with the gpuwhy that wrote it, or a newer one");
   }
   kind_ = cursor.text();
   const std::uint64_t num_texts = cursor.varint();
@@ -237,4 +237,4 @@ std::vector<std::uint32_t> ColumnarFile::text_ids(std::string_view column) const
   return ids;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

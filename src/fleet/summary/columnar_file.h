@@ -2,7 +2,7 @@
 //
 // Tables of integers and texts in one small self-describing file.
 //
-//   "llmprof" 0x1a      magic, 8 bytes
+//   "gpuwhy" 0x1a 0x0a   magic, 8 bytes
 //   u32, little endian  CRC-32 of all that follows
 //   varint              version of this container (kColumnarFileVersion)
 //   text                kind of file, "rank" or "fleet"
@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline constexpr std::uint64_t kColumnarFileVersion = 1;
 
@@ -81,4 +81,4 @@ class ColumnarFile {
   std::vector<std::pair<std::string_view, Stored>> columns_;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

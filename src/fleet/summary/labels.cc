@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::size_t kMostLabels = 32;
@@ -82,4 +82,4 @@ void put_labels(Labels labels, RankIdentity& identity) {
   identity.labels = labels_text(labels);
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,10 +9,10 @@
 
 #include "fleet/summary/rank_summary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
-// Sets labels for every rank that llmprof records or analyzes, as "cluster=a,user=b".
-inline constexpr const char* kLabelsVariable = "LLMPROF_LABELS";
+// Sets labels for every rank that gpuwhy records or analyzes, as "cluster=a,user=b".
+inline constexpr const char* kLabelsVariable = "GPUWHY_LABELS";
 
 using Labels = std::map<std::string, std::string>;
 
@@ -30,4 +30,4 @@ bool has_label(std::string_view labels, std::string_view label);
 // Stores labels in an identity. engine, engine_version and model are fields of their own.
 void put_labels(Labels labels, RankIdentity& identity);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,14 +14,14 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kMostSequence = std::int64_t{1} << 62;  // one more still fits
 
 [[noreturn]] void unsorted(std::string_view what) {
   throw Error(ErrorKind::kInput, fmt::format("damaged summary: its {} are not in order", what),
-              "make it again from the rank's recording next to it: llmprof analyze --out DIR");
+              "make it again from the rank's recording next to it: gpuwhy analyze --out DIR");
 }
 
 }  // namespace
@@ -71,4 +71,4 @@ CollectiveColumns::CollectiveColumns(const ColumnarFile& file)
     }
   }
 }
-}  // namespace llmprof
+}  // namespace gpuwhy

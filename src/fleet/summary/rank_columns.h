@@ -10,7 +10,7 @@
 #include "fleet/summary/columnar_file.h"
 #include "fleet/summary/summary_columns.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // All columns have the same length, and rows are strictly ordered. Throws kInput.
 struct KernelColumns {
@@ -37,4 +37,4 @@ struct CollectiveColumns {
   std::vector<std::int64_t> duration_ns;
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

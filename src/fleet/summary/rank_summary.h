@@ -12,7 +12,7 @@
 
 #include "analysis/time_category.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // Origin of a summary. Empty and 0 mean unknown.
 struct RankIdentity {
@@ -26,7 +26,7 @@ struct RankIdentity {
   std::string engine;
   std::string engine_version;
   std::string driver_version;
-  std::string llmprof_version;
+  std::string gpuwhy_version;
   std::int64_t started_unix_s = 0;
   std::string recorded_by;       // "nsys", "kineto", "bare": only timed; "generated"
   std::int64_t exit_code = 0;    // of the program; 128 + a signal's number
@@ -117,4 +117,4 @@ struct RankSummary {
   std::vector<PartCell> parts = {};         // by pass, block, part
 };
 
-}  // namespace llmprof
+}  // namespace gpuwhy

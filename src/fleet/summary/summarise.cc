@@ -18,7 +18,7 @@
 #include "analysis/kernels.h"
 #include "base/saturated_sum.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::int64_t whole(double value) {
@@ -314,4 +314,4 @@ std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const RankDet
   return summaries;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

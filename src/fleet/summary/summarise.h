@@ -8,7 +8,7 @@
 #include "analysis/part_uses.h"
 #include "fleet/summary/rank_summary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What a summary holds and a report does not.
 struct RankDetails {
@@ -26,4 +26,4 @@ RankDetails rank_details(const Profile& profile);  // empty without a trace
 std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const RankDetails& details,
                                          const RankIdentity& identity);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "fleet/summary/columnar_file.h"
 #include "fleet/summary/rank_summary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // The columns of one table. Writer and reader use the same list.
 template <typename Row, std::size_t NumTexts, std::size_t NumNumbers>
@@ -35,7 +35,7 @@ inline constexpr SummaryFields<RankIdentity, 12, 5> kIdentityFields = {
       {"rank.engine", &RankIdentity::engine},
       {"rank.engine_version", &RankIdentity::engine_version},
       {"rank.driver_version", &RankIdentity::driver_version},
-      {"rank.llmprof_version", &RankIdentity::llmprof_version},
+      {"rank.gpuwhy_version", &RankIdentity::gpuwhy_version},
       {"rank.recorded_by", &RankIdentity::recorded_by},
       {"rank.communicators_by", &RankIdentity::communicators_by},
       {"rank.failure", &RankIdentity::failure},
@@ -224,4 +224,4 @@ void read_buckets(const ColumnarFile& file, std::vector<Row>& cells) {
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

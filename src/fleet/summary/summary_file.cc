@@ -17,7 +17,7 @@
 #include "fleet/summary/columnar_file.h"
 #include "fleet/summary/summary_columns.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Files of this program are sorted already, and looking is much cheaper than sorting.
@@ -50,7 +50,7 @@ void sort_rows(RankSummary& summary) {
 void wrong_length(std::string_view column) {
   throw Error(ErrorKind::kInput,
               fmt::format("damaged summary: column {} has the wrong length", column),
-              "make it again from the rank's recording next to it: llmprof analyze --out DIR");
+              "make it again from the rank's recording next to it: gpuwhy analyze --out DIR");
 }
 
 StepColumns::StepColumns(const ColumnarFile& file, const StepColumnNames& names,
@@ -137,7 +137,7 @@ RankSummary read_summary(std::string_view bytes) {
     throw Error(ErrorKind::kInput,
                 fmt::format("a summary of kind '{}'; the summary of one rank is needed",
                             file.kind() == "fleet" ? "fleet" : "unknown"),
-                "summaries of ranks are the summary.llmprof of their bundles");
+                "summaries of ranks are the summary.gpuwhy of their bundles");
   }
   RankSummary summary;
   const auto identities = read_columns<RankIdentity>(file, kIdentityFields);
@@ -159,4 +159,4 @@ RankSummary read_summary(std::string_view bytes) {
   return summary;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

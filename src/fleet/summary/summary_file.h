@@ -6,9 +6,9 @@
 
 #include "fleet/summary/rank_summary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
-inline constexpr const char* kSummaryFile = "summary.llmprof";  // in a bundle
+inline constexpr const char* kSummaryFile = "summary.gpuwhy";  // in a bundle
 inline constexpr std::string_view kRankKind = "rank";
 
 // A rank's summary as a file (format: fleet/summary/columnar_file.h): the same summary gives the
@@ -18,4 +18,4 @@ std::string summary_bytes(const RankSummary& summary);
 // The inverse; rows are sorted. Throws kInput if the bytes are not the summary of one rank.
 RankSummary read_summary(std::string_view bytes);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

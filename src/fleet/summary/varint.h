@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline void put_varint(std::string& out, std::uint64_t value) {
   while (value >= 0x80) {
@@ -41,4 +41,4 @@ inline void put_numbers(std::string& out, const std::vector<std::uint64_t>& valu
   }
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start of the marks of `llmprof run --mark` in a Python process; then the sitecustomize that the process would have had.
+"""Start of the marks of `gpuwhy run --mark` in a Python process; then the sitecustomize that the process would have had.
 
 Python imports this file because its folder is the first of PYTHONPATH. It leaves sys.path as it would be without it. The
 folder stays in PYTHONPATH for child processes.
@@ -10,9 +10,9 @@ import sys
 
 def _start(folder):
     try:
-        import llmprof_marks
+        import gpuwhy_marks
 
-        llmprof_marks.start(folder)
+        gpuwhy_marks.start(folder)
     except Exception:  # a program must run as if nothing was here
         pass
 

@@ -87,7 +87,7 @@ def profile(program, target, overrides, directory):
     result = subprocess.run([program, "run", "--progress", "plain", f"model.target={target}", *overrides], cwd=directory,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=3600)
     print(result.stderr, end="", file=sys.stderr)
-    assert result.returncode == 0, f"llmprof run exited with {result.returncode}: {result.stderr}"
+    assert result.returncode == 0, f"gpuwhy run exited with {result.returncode}: {result.stderr}"
     bundle = Bundle(directory / result.stdout.strip().splitlines()[-1])
     passes = [entry["pass"] for entry in bundle.manifest["run"]["passes"]]
     bundle.check_run(target)
@@ -102,7 +102,7 @@ def profile(program, target, overrides, directory):
 
 def options(default_target):
     parser = argparse.ArgumentParser()
-    parser.add_argument("--program", type=pathlib.Path, default=pathlib.Path("build/release/llmprof"))
+    parser.add_argument("--program", type=pathlib.Path, default=pathlib.Path("build/release/gpuwhy"))
     parser.add_argument("--target", default=default_target)
     parser.add_argument("--scratch", action="store_true", help="work in a folder that goes away")
     parser.add_argument("overrides", nargs="*")
@@ -117,10 +117,10 @@ def main(default_target, check=lambda bundle, target: None):
         return 77
     dry = subprocess.run([program, "run", "--dry-run", f"model.target={asked.target}", *asked.overrides],
                          capture_output=True, text=True)
-    if "neither on PATH nor beside llmprof" in dry.stderr:
+    if "neither on PATH nor beside gpuwhy" in dry.stderr:
         print("skipped: " + dry.stderr.splitlines()[0])
         return 77
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-manual-") if asked.scratch else os.getcwd())
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="gpuwhy-manual-") if asked.scratch else os.getcwd())
     try:
         check(profile(program, asked.target, asked.overrides, directory), asked.target)
     finally:

@@ -5,7 +5,7 @@
 
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 TEST(Copies, BytesThatNoNumberHoldsAreTheLargestNumber) {
@@ -21,4 +21,4 @@ TEST(Copies, BytesThatNoNumberHoldsAreTheLargestNumber) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include "expect_error.h"
 #include "trace/filter.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 const Rules kJobRules = {{{"communication", {"nccl"}}}, {}};
@@ -167,4 +167,4 @@ TEST(ClockAlignment, IgnoresImpossibleUtc) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

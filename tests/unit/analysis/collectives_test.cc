@@ -9,7 +9,7 @@
 
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -101,4 +101,4 @@ TEST(Collectives, OfNothingAreNone) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "config/presets.h"
 #include "model/llm_goldens.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -90,4 +90,4 @@ TEST(Compositions, RatiosAreOverPeriods) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

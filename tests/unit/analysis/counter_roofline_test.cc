@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::Contains;
@@ -219,4 +219,4 @@ TEST(CounterRoofline, AGpuIsTheOneThatNothingElseCanBe) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "expect_error.h"
 #include "model/llm_goldens.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -454,4 +454,4 @@ TEST(StepFit, NeedsSteps) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 #include "analysis/steps.h"
 #include "sanitizers.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 const Rules kRules = {{{"communication", {"nccl"}}}, {}};
@@ -286,4 +286,4 @@ TEST(EngineSteps, TenThousandFlawedRecordingsKeepTheLaws) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

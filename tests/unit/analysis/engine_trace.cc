@@ -9,7 +9,7 @@
 
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kUs = 1000;
@@ -327,4 +327,4 @@ EngineShape random_engine(std::mt19937& random) {
   return shape;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

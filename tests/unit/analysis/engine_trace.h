@@ -15,7 +15,7 @@
 
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct EngineShape {
   int depth = 1;         // steps that the host runs ahead of the GPU; 0: it waits for each
@@ -77,4 +77,4 @@ EngineTrace make_engine_trace(const EngineShape& shape, std::mt19937* noise = nu
 // A small one by chance: what engines do, in all mixtures.
 EngineShape random_engine(std::mt19937& random);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "analysis/analysis.h"
 #include "base/json_path.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -733,4 +733,4 @@ TEST(Findings, WhatSpoilsAMeasurement) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "analysis/ranges.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -238,4 +238,4 @@ TEST(GraphNames, ARangeAroundCaptureAndLaunchCountsOnce) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "analysis/wait_calls.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -378,4 +378,4 @@ TEST(WaitCalls, CopiesThatReturnWhenTheyAreDoneAreWaits) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct Made {
@@ -87,4 +87,4 @@ TEST(IntervalIndex, IntervalsThatOverlapInAnyWay) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::Each;
@@ -113,4 +113,4 @@ TEST(KernelAlignment, SequencesThatNeverAgreeEnd) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 #include "analysis/profile.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 const Rules kRules = {{{"gemm", {"gemm"}}, {"elementwise", {"pow", "mean", "rsqrt", "mul", "add"}}},
@@ -113,4 +113,4 @@ TEST(FusedPaths, AdviceIsForTheEngineThatRan) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

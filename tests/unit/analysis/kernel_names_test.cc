@@ -9,7 +9,7 @@
 #include "analysis/demangle.h"
 #include "analysis/rules.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 TEST(Names, WhatAllNamesShareGoes) {
@@ -205,4 +205,4 @@ TEST(Names, NoTwoAreEverTheSame) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 #include "base/json.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct Launch {
@@ -167,4 +167,4 @@ TEST(LaunchGroups, SumsAreExactAndMediansLieWithinAStep) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

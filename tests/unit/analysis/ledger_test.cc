@@ -20,7 +20,7 @@
 #include "sanitizers.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Rows as they come to mind; turned into a Trace at the end.
@@ -687,4 +687,4 @@ TEST(Ledger, WhatTheProgramCallsWarmUpIsStartUp) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 TraceOutline kernels(std::uint64_t count) {
@@ -87,4 +87,4 @@ TEST(MemoryPlan, WhatFitsFitsAndALittleMoreDoesNot) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct Named {
@@ -191,4 +191,4 @@ ModelTraceOptions random_model(std::mt19937& random) {
   return options;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

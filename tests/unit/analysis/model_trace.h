@@ -11,7 +11,7 @@
 
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 // What a generated program runs.
 struct ModelTraceOptions {
@@ -58,4 +58,4 @@ ModelTrace make_model_trace(const ModelTraceOptions& options, std::mt19937& rand
 // Options by chance: what engines do, in all mixtures.
 ModelTraceOptions random_model(std::mt19937& random);
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include "analysis/analysis.h"
 #include "analysis/counters/kernel_match.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // -- names
@@ -257,4 +257,4 @@ TEST(Join, NoLaunchCanBeWonWhole) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

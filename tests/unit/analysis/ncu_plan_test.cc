@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -422,4 +422,4 @@ TEST(NcuPlan, TheShortestStretchOfRandomRecordings) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include "trace/op_inputs.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -236,4 +236,4 @@ TEST(OperatorRates, BandwidthsThatAreNotKnownHaveAReason) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "analysis/operator_names.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -255,4 +255,4 @@ TEST(Operators, RandomNestsAgreeWithTheDefinition) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

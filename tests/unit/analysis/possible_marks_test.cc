@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -112,4 +112,4 @@ TEST(PossibleMarks, AreFiveAtMost) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "analysis/attribution.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::int64_t kernel_ns_of(const std::vector<RangeTotal>& ranges, const std::string& name) {
@@ -113,4 +113,4 @@ TEST(Ranges, NumberedNamesAreOneRow) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

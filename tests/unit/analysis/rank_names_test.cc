@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Number = std::optional<std::int64_t>;
@@ -56,4 +56,4 @@ TEST(RankNames, TellsReplicasApart) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

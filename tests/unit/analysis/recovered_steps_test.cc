@@ -7,7 +7,7 @@
 #include "analysis/rules_json.h"
 #include "config/presets.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct Recovered {
@@ -175,4 +175,4 @@ TEST(RecoveredSteps, OfRandomModelsAreRightOrNotTold) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

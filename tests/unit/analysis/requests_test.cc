@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -279,4 +279,4 @@ TEST(Requests, ClockOfTheServersMachineIsNotBelievedWhereItDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

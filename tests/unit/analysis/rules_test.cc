@@ -10,7 +10,7 @@
 #include "config/presets.h"
 #include "expect_error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::string_view family(const char* name) {
@@ -229,4 +229,4 @@ TEST(Rules, AnErrorNamesTheFileAndTheRow) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

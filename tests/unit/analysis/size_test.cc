@@ -6,7 +6,7 @@
 #include "analysis/attribution.h"
 #include "trace/trace.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 TEST(Trace, AKernelTakesAtMost56Bytes) {
@@ -16,4 +16,4 @@ TEST(Trace, AKernelTakesAtMost56Bytes) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

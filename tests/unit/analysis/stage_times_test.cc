@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::IsEmpty;
@@ -143,4 +143,4 @@ TEST(Overheads, NoneWhereOneSideIsMissing) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

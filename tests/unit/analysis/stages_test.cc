@@ -10,7 +10,7 @@
 #include "analysis/profile.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -279,4 +279,4 @@ TEST(StepWindows, KernelsWithoutARecordedLaunchAreOfTheStepBefore) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Two sizes of a GEMM and two additions at the start, and the same in the steady phase.
@@ -96,4 +96,4 @@ TEST(SteadyWork, ChainsOfThePhaseAreAStageOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

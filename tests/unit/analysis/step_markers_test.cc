@@ -11,7 +11,7 @@
 #include "analysis/analysis.h"
 #include "analysis/host_phases.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -282,4 +282,4 @@ TEST(HostPhases, TheStepsThemselvesAreNone) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

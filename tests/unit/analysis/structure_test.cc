@@ -16,7 +16,7 @@
 #include "config/presets.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 Rules rules() {
@@ -343,4 +343,4 @@ TEST(Structure, IsNotClaimedForOtherLoops) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "analysis/stages.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 HostTimeline host_of(const Trace& trace, std::int64_t most = 1000,
@@ -103,4 +103,4 @@ TEST(TimelineHost, ShortCallsAreKeptInWindows) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "analysis/profile.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // One GPU, two streams, kernels of two names; a call before each; decode steps of ten.
@@ -191,4 +191,4 @@ TEST(Timeline, NothingRecordedIsNoTimeline) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "expect_error.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -293,4 +293,4 @@ TEST(Window, OfAnyKindKeepsTheLaws) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,14 +8,14 @@
 #include <type_traits>
 
 #include <gmock/gmock.h>
+#include <gpuwhy/model.h>
+#include <gpuwhy/recording.h>
 #include <gtest/gtest.h>
-#include <llmprof/model.h>
-#include <llmprof/recording.h>
 
 #include "made_sqlite.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using api::FindingRow;
@@ -192,4 +192,4 @@ static_assert(std::is_same_v<decltype(Recording::capture_ns), std::optional<std:
 static_assert(std::is_same_v<decltype(Recording::kernels), std::vector<KernelRow>>);
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -55,4 +55,4 @@ TEST(Csv, NoControlCharacterReachesATerminal) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 TEST(Error, ContextIsAddedOutwards) {
@@ -26,4 +26,4 @@ TEST(Error, ContextReturnsWhatTheBodyReturns) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

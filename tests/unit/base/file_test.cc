@@ -11,7 +11,7 @@
 #include "expect_error.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -119,4 +119,4 @@ TEST(File, FreeBytesAreThoseOfTheNearestFolder) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include "base/gzip_base64.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::size_t num_files(const std::filesystem::path& directory) {
@@ -58,4 +58,4 @@ TEST(Gzip, StartsLikeAFileOfGzipAndIsSmaller) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

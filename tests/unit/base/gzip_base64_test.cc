@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // The vectors of RFC 4648, section 10.
@@ -40,4 +40,4 @@ TEST(Packed, WhatIsPackedComesBack) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "expect_error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kTokens = kLeastTokens;
@@ -96,4 +96,4 @@ TEST(JsonPage, RefusesWhatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

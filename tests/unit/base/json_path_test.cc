@@ -6,7 +6,7 @@
 
 #include "expect_error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 const Json kDocument = Json::parse(R"({
@@ -62,4 +62,4 @@ TEST(JsonPath, ThePatternLeavesRowsOut) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

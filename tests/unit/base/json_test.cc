@@ -8,7 +8,7 @@
 
 #include "expect_error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::_;
@@ -90,8 +90,8 @@ TEST(Json, MembersOfAnObjectAreLimited) {
 
 TEST(Json, DocumentsSayWhatTheyAre) {
   EXPECT_EQ(to_json_text(json_document("doctor", 1)),
-            "{\n  \"schema\": \"llmprof.doctor\",\n  \"schema_version\": 1\n}\n");
+            "{\n  \"schema\": \"gpuwhy.doctor\",\n  \"schema_version\": 1\n}\n");
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 TEST(ParsePrice, TakesAnAmountAndNothingElse) {
@@ -15,4 +15,4 @@ TEST(ParsePrice, TakesAnAmountAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Around the sizes from which on rows lie in huge pages.
@@ -42,4 +42,4 @@ TEST(RowMemoryTest, VectorsGrowAcrossHugePages) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 
 #include "sanitizers.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Tasks = std::vector<std::function<void()>>;
@@ -83,4 +83,4 @@ TEST(RunTasks, TheFirstTaskInTheListThatFailedIsReported) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

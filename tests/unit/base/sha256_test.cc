@@ -7,7 +7,7 @@
 #include "expect_error.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Vectors of FIPS 180-2, appendix B.
@@ -32,4 +32,4 @@ TEST(Sha256, AFileThatIsNotThereIsAnError) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Value = std::pair<int, int>;  // key, position
@@ -51,4 +51,4 @@ TEST(SortRuns, OneSequenceIsComparedOnce) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

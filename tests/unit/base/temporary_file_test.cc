@@ -17,7 +17,7 @@
 #include "expect_error.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -187,4 +187,4 @@ TEST(InnerFolder, IsNeverALink) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

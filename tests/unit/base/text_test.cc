@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -76,4 +76,4 @@ TEST(Text, ShortensToColumns) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

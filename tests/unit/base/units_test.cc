@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 TEST(Units, DurationsKeepThreeDigits) {
@@ -91,4 +91,4 @@ TEST(Units, CountsAndNounsAgree) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "expect_error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::_;
@@ -161,4 +161,4 @@ TEST(Yaml, WhatIsWrittenReadsBackEqual) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "expect_error.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -30,7 +30,7 @@ const auto kNow = std::chrono::system_clock::from_time_t(1794700447);
 
 TEST(Artifacts, ARunIdIsTheSecondInUtc) {
   const TemporaryDirectory directory;
-  const Artifacts artifacts = Artifacts::create(directory.path() / "llmprof-runs", kNow);
+  const Artifacts artifacts = Artifacts::create(directory.path() / "gpuwhy-runs", kNow);
   EXPECT_EQ(artifacts.run_id(), "20261114-235407");
   for (const char* folder : {"nsys", "ncu", "baseline"}) {
     EXPECT_TRUE(fs::is_directory(artifacts.path(folder))) << folder;
@@ -107,7 +107,7 @@ TEST_F(Bundle, HoldsNoSecretInAnyFile) {
 
 TEST_F(Bundle, KeepsWhatExplainsTheRun) {
   const Json env = parse_json(read_file(artifacts.path("env.json")), "env.json");
-  EXPECT_EQ(env.at("schema"), "llmprof.env");
+  EXPECT_EQ(env.at("schema"), "gpuwhy.env");
   EXPECT_EQ(env.at("run_id"), "20261114-235407");
   EXPECT_EQ(env.at("time"), "2026-11-14T23:54:07Z");
   EXPECT_EQ(env.at("machine").at("hostname"), "box");
@@ -157,11 +157,11 @@ TEST_F(Bundle, DamagedManifestsAreErrors) {
   const std::string good = read_file(artifacts.path("manifest.json"));
   for (const std::string& bad :
        {std::string("{}"), std::string("[]"), std::string("null"), good.substr(0, good.size() / 2),
-        std::string(R"({"schema": "llmprof.manifest", "schema_version": 99})"),
-        std::string(R"({"schema": "llmprof.manifest", "schema_version": 1, "run_id": 5})"),
-        std::string(R"({"schema": "llmprof.manifest", "schema_version": 1, "run_id": "x", "run": {},
+        std::string(R"({"schema": "gpuwhy.manifest", "schema_version": 99})"),
+        std::string(R"({"schema": "gpuwhy.manifest", "schema_version": 1, "run_id": 5})"),
+        std::string(R"({"schema": "gpuwhy.manifest", "schema_version": 1, "run_id": "x", "run": {},
                         "files": [{"path": 1}]})"),
-        std::string(R"({"schema": "llmprof.manifest", "schema_version": 1, "run_id": "x", "run": {},
+        std::string(R"({"schema": "gpuwhy.manifest", "schema_version": 1, "run_id": "x", "run": {},
                         "files": [{"path": "a", "size_bytes": -1.5, "sha256": ""}]})")}) {
     artifacts.write("manifest.json", bad);
     expect_error([&] { read_manifest(artifacts); }, ErrorKind::kInput, HasSubstr("manifest.json"),
@@ -173,4 +173,4 @@ TEST_F(Bundle, DamagedManifestsAreErrors) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

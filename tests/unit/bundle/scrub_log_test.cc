@@ -6,7 +6,7 @@
 #include "bundle/scrub_files.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -44,4 +44,4 @@ TEST(ScrubLog, WhatIsNotSearchedIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -237,4 +237,4 @@ TEST(Scrub, LongAndOddTextIsLinear) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include "bundle/scrub_lines.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 const std::string kToken = "hf_" + std::string("AbCdEfGhIjKlMnOpQrStUvWxYz0123456789");
@@ -83,4 +83,4 @@ TEST(WholeJson, KeysGivenTwiceAreBothKept) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

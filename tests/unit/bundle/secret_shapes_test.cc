@@ -11,7 +11,7 @@
 #include "bundle/secrets.h"
 #include "expect_error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -131,4 +131,4 @@ TEST(SecretShapes, WrongRowsAreRefusedWithTheirLine) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "base/units.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::AllOf;
@@ -267,4 +267,4 @@ TEST(NcuReport, WhatItPrintedAndLeftHasAReason) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // As /proc/<pid>/stat, whose fields behind the parent do not matter here.
@@ -218,4 +218,4 @@ TEST_F(Machine, ImporterMattersOnlyWithNsys) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "capture/subprocess.h"
 #include "expect_error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::_;
@@ -249,4 +249,4 @@ TEST(NcuGate, TheInstalledNcuAcceptsWhateverARangeIsNamed) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 
 #include "expect_error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -71,18 +71,18 @@ TEST(Launcher, ARankMustBeOneOfTheJob) {
 TEST(Launcher, AJobNeedsAName) {
   const std::map<std::string, std::string> mpi = {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}};
   expect_error([&] { rank_in(mpi); }, ErrorKind::kUsage, HasSubstr("not of which job"),
-               HasSubstr("LLMPROF_RUN_ID=NAME"));
+               HasSubstr("GPUWHY_RUN_ID=NAME"));
   auto named = mpi;
-  named["LLMPROF_RUN_ID"] = "run-1";
+  named["GPUWHY_RUN_ID"] = "run-1";
   EXPECT_EQ(rank_in(named)->run_id, "run-1");
   for (const char* bad : {"../x", "a/b", ".hidden", "-x", "a b"}) {
-    named["LLMPROF_RUN_ID"] = bad;
+    named["GPUWHY_RUN_ID"] = bad;
     EXPECT_THROW(rank_in(named), Error) << bad;
   }
-  named["LLMPROF_RUN_ID"] = "run-1";
+  named["GPUWHY_RUN_ID"] = "run-1";
   named["PMI_RANK"] = "one";
   EXPECT_THROW(rank_in(named), Error);
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "expect_error.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::Contains;
@@ -35,11 +35,10 @@ TEST(MarkModule, TheFolderHoldsAllThatPythonLoads) {
   const TemporaryDirectory directory;
   const auto folder = directory.path() / "run" / "marks";
   write_mark_modules(folder);
-  for (const char* name :
-       {"sitecustomize.py", "llmprof_marks.py", "llmprof_mark_transformers.py"}) {
+  for (const char* name : {"sitecustomize.py", "gpuwhy_marks.py", "gpuwhy_mark_transformers.py"}) {
     EXPECT_THAT(read_file(folder / name), HasSubstr("SPDX")) << name;
   }
-  EXPECT_EQ(read_file(folder / "libllmprof_marks.so").substr(1, 3), "ELF");
+  EXPECT_EQ(read_file(folder / "libgpuwhy_marks.so").substr(1, 3), "ELF");
 }
 
 TEST(MarkModule, TheUsersPythonPathComesAfterIt) {
@@ -48,8 +47,8 @@ TEST(MarkModule, TheUsersPythonPathComesAfterIt) {
   EXPECT_THAT(environment, ElementsAre(Pair("HOME", "/home/a"))) << "nothing is asked for";
   add_mark_environment("/run/marks", {"transformers"}, environment);
   EXPECT_EQ(environment["PYTHONPATH"], "/run/marks");
-  EXPECT_EQ(environment["LLMPROF_MARK"], "transformers");
-  EXPECT_EQ(environment["LLMPROF_MARK_NOTES"], "/run/marks/notes.txt");
+  EXPECT_EQ(environment["GPUWHY_MARK"], "transformers");
+  EXPECT_EQ(environment["GPUWHY_MARK_NOTES"], "/run/marks/notes.txt");
   environment["PYTHONPATH"] = "/mine:/yours";
   add_mark_environment("/run/marks", {"transformers"}, environment);
   EXPECT_EQ(environment["PYTHONPATH"], "/run/marks:/mine:/yours");
@@ -72,4 +71,4 @@ TEST(MarkModule, NotesAreReadOnce) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "expect_error.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::_;
@@ -257,4 +257,4 @@ TEST(CheckNcuNames, AnNcuThatSaysNothingIsNotHeldAgainstAnyone) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -200,4 +200,4 @@ TEST(AgentFailure, IsKnownByWhatNsysPrintsAlone) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include "expect_error.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::_;
@@ -70,12 +70,12 @@ TEST_F(Export, SuccessWithoutAFileIsAFailure) {
   const auto report = directory.add("run.nsys-rep", "one\n");
   expect_error([&] { exported_sqlite(system, report, ""); }, ErrorKind::kEnvironment,
                HasSubstr("exporting"), _);
-  EXPECT_TRUE(std::filesystem::is_empty(directory.path() / "cache/llmprof/exports"));
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path() / "cache/gpuwhy/exports"));
 }
 
 // An export holds what the report does: the whole environment, where an older nsys made it.
 TEST_F(Export, TheCacheIsForItsOwnerAlone) {
-  const auto cache = directory.path() / "cache/llmprof/exports";
+  const auto cache = directory.path() / "cache/gpuwhy/exports";
   const auto report = directory.add("run.nsys-rep", "one\n");
   exported_sqlite(system, report, "");
   EXPECT_EQ(std::filesystem::status(cache).permissions(), std::filesystem::perms::owner_all);
@@ -87,7 +87,7 @@ TEST_F(Export, TheCacheIsForItsOwnerAlone) {
 // In /tmp anybody could have made the folder first, with an export in it that is none.
 TEST_F(Export, WithoutAHomeTheCacheIsOursAloneOrNotUsed) {
   const auto tmpdir = directory.path() / "tmp";
-  const auto cache = tmpdir / ("llmprof-exports-" + std::to_string(::geteuid()));
+  const auto cache = tmpdir / ("gpuwhy-exports-" + std::to_string(::geteuid()));
   std::filesystem::create_directory(tmpdir);
   system.environment.erase("XDG_CACHE_HOME");
   system.environment["TMPDIR"] = tmpdir.string();
@@ -120,7 +120,7 @@ NsysSettings nsys_settings() {
   return settings;
 }
 
-const NsysOutput kOutput{"llmprof-1", "/b/nsys/run.nsys-rep", "/tmp"};
+const NsysOutput kOutput{"gpuwhy-1", "/b/nsys/run.nsys-rep", "/tmp"};
 
 TEST(NsysCmd, InFull) {
   NsysSettings settings = nsys_settings();
@@ -132,7 +132,7 @@ TEST(NsysCmd, InFull) {
                                         "--trace-fork-before-exec"}),
                              settings, gate, kOutput, {"/bin/x", "--output=y"}),
               ElementsAre("/opt/nsys", "profile", "--trace=cuda,nvtx", "--sample=none",
-                          "--cpuctxsw=none", "--session-new=llmprof-1", "--force-overwrite=true",
+                          "--cpuctxsw=none", "--session-new=gpuwhy-1", "--force-overwrite=true",
                           "--output=/b/nsys/run.nsys-rep", "--env-var=TMPDIR=/tmp",
                           "--cuda-graph-trace=node", "--trace-fork-before-exec=true",
                           "--duration=30", "--discard-environment=true", "--capture-range=nvtx",
@@ -177,4 +177,4 @@ TEST(NsysCmd, ExportAndImport) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

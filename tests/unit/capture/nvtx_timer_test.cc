@@ -13,7 +13,7 @@
 #include "nvtx/range_file.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -198,7 +198,7 @@ TEST(NvtxTimer, ADirectoryGivesAllProcessesByStart) {
   directory.add("1.nvtx", later.bytes());
   directory.add("2.nvtx", usual_file().bytes());
   directory.add("3.nvtx", "");
-  directory.add("libllmprof_nvtx.so", "other");
+  directory.add("libgpuwhy_nvtx.so", "other");
   const TimedRun run = read_range_directory(directory.path());
   ASSERT_THAT(run.processes, SizeIs(2));
   EXPECT_EQ(run.processes[0].pid, 100);
@@ -269,8 +269,8 @@ TEST(NvtxLibrary, IsASharedLibraryAndIsWrittenOut) {
   EXPECT_EQ(std::filesystem::file_size(library), stage_timer_library().size());
   const auto environment = stage_timer_environment(library, directory.path());
   EXPECT_EQ(environment.at("NVTX_INJECTION64_PATH"), library.string());
-  EXPECT_EQ(environment.at("LLMPROF_NVTX_DIR"), directory.path().string());
+  EXPECT_EQ(environment.at("GPUWHY_NVTX_DIR"), directory.path().string());
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 
 #include "capture/workload.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -45,4 +45,4 @@ TEST(RankCommand, OnlyTheProfilersOptionsGetTheRank) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -16,7 +16,7 @@
 #include "capture/subprocess.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -58,7 +58,7 @@ TEST_F(MadeMachine, NothingIsLeftWhereNothingIs) {
 }
 
 TEST_F(MadeMachine, ARunThatGoesOnIsNotALeftover) {
-  add_process(500, "llmprof) S (x", "77", "");
+  add_process(500, "gpuwhy) S (x", "77", "");
   const auto bundle = add_bundle("one", R"({"pid": 500, "start_time": "77"})");
   add_process(501, "python", "80", belongs_to(bundle));
   const Leftovers left = find();
@@ -73,7 +73,7 @@ TEST_F(MadeMachine, AKilledOneLeavesItsBundleAndItsProcesses) {
   add_process(502, "bash", "9999", "");
   add_process(601, "python3", "80", belongs_to(reused));
   add_process(600, "nsys", "80", belongs_to(gone));
-  add_process(602, "other", "80", "LLMPROF_RUNNER=/x");
+  add_process(602, "other", "80", "GPUWHY_RUNNER=/x");
   directory.add("root/proc/self/environ", belongs_to(gone));
   directory.add("root/proc/12x/environ", belongs_to(gone));
   std::filesystem::create_directories(directory.path() / "artifacts/complete");
@@ -95,7 +95,7 @@ TEST_F(MadeMachine, AProcessOfABundleThatWasRemovedIsLeft) {
 }
 
 TEST_F(MadeMachine, BrokenFilesAreNobodyAtWork) {
-  add_process(500, "llmprof", "77", "");
+  add_process(500, "gpuwhy", "77", "");
   for (const char* text :
        {"", "{", "[]", "{}", R"({"pid": "500", "start_time": "77"})", R"({"pid": 500})",
         R"({"pid": 500, "start_time": 77})", R"({"pid": 1e300, "start_time": "77"})",
@@ -113,31 +113,31 @@ TEST_F(MadeMachine, BrokenFilesAreNobodyAtWork) {
 
 TEST(RealMachine, ThisVeryProcessIsAtWork) {
   const TemporaryDirectory directory;
-  directory.add(std::string("bundle/") + kRunningFile, running_text("llmprof-x", "/tmp/llmprof-x"));
+  directory.add(std::string("bundle/") + kRunningFile, running_text("gpuwhy-x", "/tmp/gpuwhy-x"));
   const System system{{}, "/"};
   EXPECT_THAT(find_leftovers(system, directory.path()).running,
               ElementsAre(directory.path() / "bundle"));
-  const Json running = parse_json(running_text("llmprof-x", "/tmp/llmprof-x"), "running.json");
+  const Json running = parse_json(running_text("gpuwhy-x", "/tmp/gpuwhy-x"), "running.json");
   EXPECT_EQ(running.at("pid").get<int>(), ::getpid());
-  EXPECT_EQ(running.at("session").get<std::string>(), "llmprof-x");
+  EXPECT_EQ(running.at("session").get<std::string>(), "gpuwhy-x");
 }
 
 // The user is told to remove it, and the bundle may be untrusted.
 TEST_F(MadeMachine, OnlyAFolderOfOursIsAScratchFolder) {
-  const auto scratch = directory.path() / "llmprof-x";
-  const auto link = directory.path() / "llmprof-link";
+  const auto scratch = directory.path() / "gpuwhy-x";
+  const auto link = directory.path() / "gpuwhy-link";
   std::filesystem::create_directory(scratch);
   std::filesystem::create_directory_symlink(scratch, link);
-  directory.add("llmprof-file", "");
+  directory.add("gpuwhy-file", "");
   int count = 0;
   for (const std::string& path :
-       {scratch.string(), link.string(), (directory.path() / "llmprof-file").string(),
-        (directory.path() / "artifacts").string(), scratch.string() + "/../llmprof-x",
-        std::string("llmprof-x"), std::string("/nowhere/llmprof-x")}) {
+       {scratch.string(), link.string(), (directory.path() / "gpuwhy-file").string(),
+        (directory.path() / "artifacts").string(), scratch.string() + "/../gpuwhy-x",
+        std::string("gpuwhy-x"), std::string("/nowhere/gpuwhy-x")}) {
     add_bundle(fmt::format("b{}", ++count),
                to_json_text(Json{{"pid", 500}, {"start_time", "77"}, {"scratch", path}}));
   }
-  const auto foreign = directory.path() / "llmprof-foreign";
+  const auto foreign = directory.path() / "gpuwhy-foreign";
   std::filesystem::create_directory(foreign);
   if (::chown(foreign.c_str(), 4711, 4711) == 0) {
     add_bundle(
@@ -170,4 +170,4 @@ TEST(RealMachine, AProcessIsFoundByItsVariable) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

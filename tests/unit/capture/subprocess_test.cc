@@ -13,7 +13,7 @@
 #include "expect_error.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -116,4 +116,4 @@ TEST(Subprocess, AMissingProgramIsAnEnvironmentError) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -21,7 +21,7 @@
 #include "expect_error.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -391,4 +391,4 @@ TEST(StepEndName, EachHasOne) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

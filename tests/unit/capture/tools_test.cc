@@ -7,7 +7,7 @@
 #include "expect_error.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::_;
@@ -108,7 +108,7 @@ TEST(Tools, AreSoughtInOrder) {
   EXPECT_EQ(ensure_nsys(system).version.text(), "2024.10.1") << "newest of NVIDIA's directories";
   directory.add_script("bin/nsys", nsys_script("2023.2.1", ""));
   EXPECT_EQ(ensure_nsys(system).version.text(), "2023.2.1") << "PATH comes first";
-  system.environment["LLMPROF_NSYS"] =
+  system.environment["GPUWHY_NSYS"] =
       directory.add_script("elsewhere/my-nsys", nsys_script("2025.1.1", "")).string();
   EXPECT_EQ(ensure_nsys(system).version.text(), "2025.1.1") << "the variable comes before";
 }
@@ -117,18 +117,18 @@ TEST(Tools, MissingOnesSayHowToInstall) {
   const TemporaryDirectory directory;
   expect_error([&] { ensure_nsys(system_with(directory)); }, ErrorKind::kEnvironment,
                "nsys was not found",
-               AllOf(HasSubstr("apt-get install nsight-systems"), HasSubstr("LLMPROF_NSYS=")));
+               AllOf(HasSubstr("apt-get install nsight-systems"), HasSubstr("GPUWHY_NSYS=")));
   expect_error([&] { ensure_ncu(system_with(directory)); }, ErrorKind::kEnvironment,
                "ncu was not found",
-               AllOf(HasSubstr("apt-get install nsight-compute"), HasSubstr("LLMPROF_NCU=")));
+               AllOf(HasSubstr("apt-get install nsight-compute"), HasSubstr("GPUWHY_NCU=")));
 }
 
 TEST(Tools, AVariableThatNamesNoProgramIsSaid) {
   const TemporaryDirectory directory;
   System system = system_with(directory);
-  system.environment["LLMPROF_NCU"] = "/absent/ncu";
+  system.environment["GPUWHY_NCU"] = "/absent/ncu";
   expect_error([&] { ensure_ncu(system); }, ErrorKind::kEnvironment,
-               "LLMPROF_NCU=/absent/ncu is not a program", HasSubstr("unset LLMPROF_NCU"));
+               "GPUWHY_NCU=/absent/ncu is not a program", HasSubstr("unset GPUWHY_NCU"));
 }
 
 TEST(Tools, OneThatTellsNoVersionIsRefused) {
@@ -177,4 +177,4 @@ TEST(Ncu, WhatItDoesNotSayStaysUnknown) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 #include "expect_error.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -39,7 +39,7 @@ TEST(WorkArgv, WhatCannotBeStartedIsSaidBefore) {
     expect_error([&] { build_work_argv(system, {}, command); }, ErrorKind::kUsage,
                  HasSubstr(message), HasSubstr(hint));
   };
-  expect_refused({}, "needs a command", "llmprof run [OVERRIDE...] -- PROGRAM");
+  expect_refused({}, "needs a command", "gpuwhy run [OVERRIDE...] -- PROGRAM");
   expect_refused({"absent"}, "there is no program 'absent' on PATH", "./program");
   expect_refused({""}, "there is no program '' on PATH", "./program");
   expect_refused({"./absent"}, "there is no program ./absent", "");
@@ -150,4 +150,4 @@ TEST(SplitCommand, ThereIsNoShell) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

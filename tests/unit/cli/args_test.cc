@@ -6,7 +6,7 @@
 
 #include "expect_error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::_;
@@ -117,7 +117,7 @@ TEST_F(Args, AliasesAndFilesStandForCommands) {
   EXPECT_EQ(parse({"run.sqlite"}).run(*none), 11);
   EXPECT_THAT(words, ElementsAre("run.sqlite"));
   expect_usage({"nowhere"}, "unknown command 'nowhere'",
-               "commands: llmprof --help; to profile a program: llmprof run -- PROGRAM [ARG...]");
+               "commands: gpuwhy --help; to profile a program: gpuwhy run -- PROGRAM [ARG...]");
 }
 
 TEST(Help, KeepsDescriptionsInTheirColumn) {
@@ -139,11 +139,11 @@ TEST_F(Args, TyposAreAnsweredWithTheNearest) {
 TEST_F(Args, WhatIsMissingIsNamed) {
   expect_usage({"thing"}, "thing: needs a command", "one of: show");
   expect_usage({"pick"}, "pick: needs WHAT", "one of: red, green");
-  expect_usage({"pick", "red", "blue"}, "pick: unexpected 'blue'", "usage: llmprof pick --help");
+  expect_usage({"pick", "red", "blue"}, "pick: unexpected 'blue'", "usage: gpuwhy pick --help");
 }
 
 TEST_F(Args, OneCommandIsRun) {
-  expect_usage({"pick", "red", "thing"}, "pick: unexpected 'thing'", "usage: llmprof pick --help");
+  expect_usage({"pick", "red", "thing"}, "pick: unexpected 'thing'", "usage: gpuwhy pick --help");
   expect_usage({"thing", "--json", "show"}, "thing show: misplaced option '--json'",
                "options of a command follow its name");
 }
@@ -183,24 +183,24 @@ TEST_F(Args, WithoutDashesOrWordsBehindThereIsNoRest) {
   EXPECT_THAT(rest, IsEmpty());
   parse({"start", "--"});
   EXPECT_THAT(rest, IsEmpty());
-  EXPECT_THAT(parse({"start", "--help", "--", "x"}).text, HasSubstr("Usage: llmprof start"));
+  EXPECT_THAT(parse({"start", "--help", "--", "x"}).text, HasSubstr("Usage: gpuwhy start"));
   expect_usage({"start", "--jsno", "--", "x"}, "start: unknown option '--jsno'",
                "did you mean '--json'?");
 }
 
 TEST_F(Args, OtherCommandsTakeNoProgram) {
   expect_usage({"pick", "red", "--", "start", "x"}, "pick: unexpected 'start'",
-               "usage: llmprof pick --help");
+               "usage: gpuwhy pick --help");
   EXPECT_THAT(rest, IsEmpty());
 }
 
 TEST_F(Args, HelpIsOfTheInnermostCommand) {
-  EXPECT_THAT(parse({"thing", "show", "--help"}).text, HasSubstr("Usage: llmprof thing show"));
-  EXPECT_THAT(parse({"--help"}).text, HasSubstr("Usage: llmprof [OPTIONS]"));
+  EXPECT_THAT(parse({"thing", "show", "--help"}).text, HasSubstr("Usage: gpuwhy thing show"));
+  EXPECT_THAT(parse({"--help"}).text, HasSubstr("Usage: gpuwhy [OPTIONS]"));
   EXPECT_THAT(parse({}).text, HasSubstr("Pick one"));
   EXPECT_EQ(parse({"help", "count"}).text, parse({"count", "--help"}).text);
   EXPECT_EQ(parse({"help"}).text, parse({}).text);
-  EXPECT_THAT(parse({"--version"}).text, HasSubstr("llmprof 0."));
+  EXPECT_THAT(parse({"--version"}).text, HasSubstr("gpuwhy 0."));
 }
 
 TEST_F(Args, NumbersAreReadByTheTypeOfTheirTarget) {
@@ -240,8 +240,8 @@ TEST_F(Args, WhatIsNoNumberIsRefused) {
   }
   refused("--top", "ALL", "--top takes a whole number of at least 1, or all, not 'ALL'");
   refused("--top", "\x1b", "--top takes a whole number of at least 1, or all, not '\\x1b'");
-  refused("--top", "", "count: --top takes no empty value", "usage: llmprof count --help");
-  expect_usage({"count"}, "count: needs --ranks", "usage: llmprof count --help");
+  refused("--top", "", "count: --top takes no empty value", "usage: gpuwhy count --help");
+  expect_usage({"count"}, "count: needs --ranks", "usage: gpuwhy count --help");
   EXPECT_THAT(parse({"count", "--top", "x", "--help"}).text, HasSubstr("Usage:"));
 }
 
@@ -273,13 +273,13 @@ TEST_F(Args, HelpShowsDefaultsAndGroups) {
   EXPECT_THAT(text, HasSubstr("  How many\n")) << "must be given";
   EXPECT_THAT(parse({}).text, HasSubstr("\nNumbers:\n  count "));
   EXPECT_THAT(parse({"start", "--help"}).text,
-              HasSubstr("Usage: llmprof start [OPTIONS] [WORD...] -- PROGRAM [ARG...]\n"));
+              HasSubstr("Usage: gpuwhy start [OPTIONS] [WORD...] -- PROGRAM [ARG...]\n"));
 }
 
 TEST_F(Args, HostileWordsAreShownSafely) {
   expect_usage({"a\x1b[31m"}, "unknown command 'a\\x1b[31m'",
-               "commands: llmprof --help; to profile a program: llmprof run -- PROGRAM [ARG...]");
+               "commands: gpuwhy --help; to profile a program: gpuwhy run -- PROGRAM [ARG...]");
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

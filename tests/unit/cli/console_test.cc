@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using Environment = std::map<std::string, std::string>;
@@ -35,4 +35,4 @@ TEST(Table, AlignsByCharactersAndCutsTheLastColumn) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 
 #include "compare/statistics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -565,4 +565,4 @@ TEST(Compare, DatesOfASideAreKnownOnlyIfAllAre) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

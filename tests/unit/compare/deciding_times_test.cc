@@ -4,7 +4,7 @@
 
 #include "compare/compare.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -213,4 +213,4 @@ TEST(DecidingTimes, ATimeThatNoRunHasDoesNotDecide) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 
 #include "compare/compare.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -105,4 +105,4 @@ TEST(MissingValues, WhatSeveralRunsOrStagesHaveIsSaidOnce) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -4,7 +4,7 @@
 
 #include "compare/compare.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -80,4 +80,4 @@ TEST(CompareModel, MatchesPassesByLayersAndDirection) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

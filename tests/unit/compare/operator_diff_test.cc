@@ -6,7 +6,7 @@
 
 #include "compare/compare.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -166,4 +166,4 @@ TEST(CompareOperators, CountsOfStrangersDoNotOverflow) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

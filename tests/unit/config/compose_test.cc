@@ -9,7 +9,7 @@
 #include "expect_error.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::_;
@@ -26,7 +26,7 @@ TEST(Compose, DefaultsHaveTheKeysOfARun) {
   const Config config = compose(std::nullopt, {});
   EXPECT_EQ(value_at(config, "run.mode"), "\"deep\"");
   EXPECT_EQ(value_at(config, "run.top_n_kernels"), "20");
-  EXPECT_EQ(value_at(config, "artifacts.dir"), "\"llmprof-runs\"");
+  EXPECT_EQ(value_at(config, "artifacts.dir"), "\"gpuwhy-runs\"");
   EXPECT_EQ(value_at(config, "pipeline.nsys.enable"), "true");
   EXPECT_EQ(value_at(config, "pipeline.ncu.enable"), "true");
   EXPECT_EQ(value_at(config, "model.target"), "null");
@@ -221,4 +221,4 @@ TEST(Options, AreCheckedAgainstTheirMeaning) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "config/presets.h"
 #include "model/llm_goldens.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 TEST(Conf, EveryFileParsesAndSaysWhatItIsFor) {
@@ -79,4 +79,4 @@ TEST(Conf, ModelsCostWhatTheirNamesakesInTheTestDataDo) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

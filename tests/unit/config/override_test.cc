@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "expect_error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::_;
@@ -50,4 +50,4 @@ TEST(Override, RefusesWhatIsNone) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

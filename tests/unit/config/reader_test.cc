@@ -8,7 +8,7 @@
 #include "config/compose.h"
 #include "expect_error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::_;
@@ -95,4 +95,4 @@ TEST_F(Reader, HostileValuesAreShownSafely) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "analysis/rules_json.h"
 #include "config/presets.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::vector<ModelSlice> slices_of(const Profile& profile, const KernelStream& stream,
@@ -69,4 +69,4 @@ TEST(ModelSlices, OfARecordingWithoutAModelAreNone) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

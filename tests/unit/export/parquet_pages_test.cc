@@ -10,7 +10,7 @@
 
 #include "export/thrift_writer.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 std::vector<unsigned> bytes_of(const std::string& text) {
@@ -81,4 +81,4 @@ TEST(ThriftWriter, WritesTheCompactProtocol) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

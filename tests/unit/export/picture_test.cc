@@ -11,7 +11,7 @@
 
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 struct Seen {
@@ -138,4 +138,4 @@ TEST(SizeHistory, CutsWhereTheBudgetEnds) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 #include "fleet/merge/merge.h"
 #include "fleet/summary/summary_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -168,4 +168,4 @@ TEST(FleetReport, RanksWithoutKernelsAreComparedByTheHost) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -17,7 +17,7 @@
 #include "fleet/summary/summary_file.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,7 +44,7 @@ RankSummary rank_of(const std::string& run, std::int64_t rank, std::int64_t comp
 }
 
 void put(const TemporaryDirectory& folder, const std::string& name, const RankSummary& summary) {
-  folder.add(name + ".llmprof", summary_bytes(summary));
+  folder.add(name + ".gpuwhy", summary_bytes(summary));
 }
 
 TEST(Dialect, IsToldByTheVersion) {
@@ -84,7 +84,7 @@ TEST(ServerUrl, HoldsNoCredentials) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), Not(HasSubstr("secret")));
-    EXPECT_THAT(error.hint(), HasSubstr("LLMPROF_CLICKHOUSE_USER"));
+    EXPECT_THAT(error.hint(), HasSubstr("GPUWHY_CLICKHOUSE_USER"));
   }
 }
 
@@ -116,7 +116,7 @@ TEST(Queries, HoldNumbersAlone) {
   KnownRun run;
   run.run_key = key_of("'; DROP TABLE runs");
   run.run_id = "'; DROP TABLE runs";
-  const HistoryQueries queries("llmprof");
+  const HistoryQueries queries("gpuwhy");
   const std::span<const KnownRun> runs(&run, 1);
   for (const RowChoice choice : {RowChoice::kStored, RowChoice::kCounted}) {
     for (const std::string& sql :
@@ -134,7 +134,7 @@ TEST(Queries, AreCheapUnlessRowsWereStoredTwice) {
   KnownRun run;
   run.run_key = 7;
   const std::span<const KnownRun> runs(&run, 1);
-  const HistoryQueries queries("llmprof");
+  const HistoryQueries queries("gpuwhy");
   EXPECT_EQ(queries.kernels(runs, RowChoice::kStored).find("FINAL"), std::string::npos);
   EXPECT_NE(queries.kernels(runs, RowChoice::kCounted).find("FINAL"), std::string::npos);
   // A rank that was stored twice while another is missing: the same number of rows.
@@ -214,7 +214,7 @@ TEST(SpoolFolder, TakesWholeRanksOfOneMonthABatch) {
   std::vector<fs::path> files;
   for (int run = 0; run < 62; run += 31) {
     for (int rank = 0; rank < 3; ++rank) {
-      const std::string name = std::to_string(run) + "-" + std::to_string(rank) + ".llmprof";
+      const std::string name = std::to_string(run) + "-" + std::to_string(rank) + ".gpuwhy";
       files.push_back(folder.add(name, summary_bytes(rank_of(std::to_string(run), rank, 5))));
     }
   }
@@ -235,14 +235,14 @@ TEST(SpoolFolder, OneDamagedSummaryDoesNotHoldUpTheOthers) {
   RankSummary negative = rank_of("1", 2, 5);
   negative.identity.attempt = INT64_MAX;  // cannot be stored, found after the rows of its kernels
   const std::vector<fs::path> files = {
-      folder.add("0.llmprof", summary_bytes(rank_of("1", 0, 5))),
-      folder.add("1.llmprof", "nonsense"), folder.add("2.llmprof", summary_bytes(negative)),
-      folder.add("3.llmprof", ""), folder.add("4.llmprof", summary_bytes(rank_of("1", 1, 5)))};
+      folder.add("0.gpuwhy", summary_bytes(rank_of("1", 0, 5))), folder.add("1.gpuwhy", "nonsense"),
+      folder.add("2.gpuwhy", summary_bytes(negative)), folder.add("3.gpuwhy", ""),
+      folder.add("4.gpuwhy", summary_bytes(rank_of("1", 1, 5)))};
   Spool spool(folder.path() / "spool");
   const SpooledCounts counts = spool_summaries(files, {}, spool);
   EXPECT_EQ(counts.ranks, 2U);
   ASSERT_EQ(counts.skipped.size(), 3U);
-  EXPECT_THAT(counts.skipped[0], HasSubstr("1.llmprof"));
+  EXPECT_THAT(counts.skipped[0], HasSubstr("1.gpuwhy"));
   ASSERT_EQ(spool.waiting().size(), 1U);
   const SpooledBatch batch = spool.load(spool.waiting()[0]);
   EXPECT_EQ(batch.num_ranks, 2U);
@@ -256,10 +256,9 @@ TEST(SpoolFolder, RowsThatTheServerWouldDropAreNotSent) {
   const TemporaryDirectory folder;
   RankSummary timeless = rank_of("1", 1, 5);
   timeless.identity.started_unix_s = 0;
-  const std::vector<fs::path> files = {
-      folder.add("old.llmprof", summary_bytes(rank_of("1", 0, 5))),
-      folder.add("timeless.llmprof", summary_bytes(timeless)),
-      folder.add("new.llmprof", summary_bytes(rank_of("9", 0, 5)))};
+  const std::vector<fs::path> files = {folder.add("old.gpuwhy", summary_bytes(rank_of("1", 0, 5))),
+                                       folder.add("timeless.gpuwhy", summary_bytes(timeless)),
+                                       folder.add("new.gpuwhy", summary_bytes(rank_of("9", 0, 5)))};
   Spool spool(folder.path() / "spool");
   SpoolRules rules;
   rules.first_kept_day = 20'005;
@@ -272,8 +271,8 @@ TEST(SpoolFolder, RowsThatTheServerWouldDropAreNotSent) {
 
 TEST(SpoolFolder, RemembersWhatWasSentToWhom) {
   const TemporaryDirectory folder;
-  const std::vector<fs::path> files = {folder.add("0.llmprof", summary_bytes(rank_of("1", 0, 5)))};
-  const SpoolTarget target{"llmprof", {"http://a:1"}};
+  const std::vector<fs::path> files = {folder.add("0.gpuwhy", summary_bytes(rank_of("1", 0, 5)))};
+  const SpoolTarget target{"gpuwhy", {"http://a:1"}};
   {
     Spool spool(folder.path() / "spool");
     spool.set_target(target, false);
@@ -287,7 +286,7 @@ TEST(SpoolFolder, RemembersWhatWasSentToWhom) {
   rules.sends_again = true;
   EXPECT_EQ(spool_summaries(files, rules, again).ranks, 1U);
   Spool other(folder.path() / "spool");
-  other.set_target({"llmprof", {"http://b:1"}}, false);
+  other.set_target({"gpuwhy", {"http://b:1"}}, false);
   EXPECT_EQ(spool_summaries(files, {}, other).ranks, 1U);
   // A file that changed is another summary.
   fs::last_write_time(files[0], fs::file_time_type::clock::now() + std::chrono::hours(1));
@@ -300,17 +299,17 @@ TEST(SpoolFolder, BatchesFollowAServerWhoseAddressesChange) {
   RowBatch batch;
   batch.add({rank_of("1", 0, 5), 1, 1});
   Spool before(folder.path() / "one");
-  EXPECT_TRUE(before.set_target({"llmprof", {"http://a:1", "http://b:1"}}, true).empty());
+  EXPECT_TRUE(before.set_target({"gpuwhy", {"http://a:1", "http://b:1"}}, true).empty());
   before.add(batch);
   Spool unrelated(folder.path() / "two");
-  const std::vector<std::string> others = unrelated.set_target({"llmprof", {"http://c:1"}}, true);
+  const std::vector<std::string> others = unrelated.set_target({"gpuwhy", {"http://c:1"}}, true);
   ASSERT_EQ(others.size(), 1U);
   EXPECT_THAT(others[0], HasSubstr("1 batches for http://a:1,http://b:1 wait in"));
   Spool database(folder.path() / "three");
   EXPECT_EQ(database.set_target({"other", {"http://a:1"}}, true).size(), 1U);
   EXPECT_TRUE(database.waiting().empty());
   Spool after(folder.path() / "four");
-  after.set_target({"llmprof", {"http://b:1", "http://c:1"}}, true);
+  after.set_target({"gpuwhy", {"http://b:1", "http://c:1"}}, true);
   EXPECT_EQ(after.waiting().size(), 1U);
   EXPECT_TRUE(before.waiting().empty());
 }
@@ -340,12 +339,12 @@ TEST(Schema, MissingColumnsAreAdded) {
   tables.columns["ranks"] = {"run_key", "rank"};
   for (const char* column : {"attempt", "content", "day", "ver", "run_id", "num_ranks", "node",
                              "gpu", "model", "engine", "engine_version", "driver_version",
-                             "llmprof_version", "started_unix_s", "kernel_rows", "stage_rows"}) {
+                             "gpuwhy_version", "started_unix_s", "kernel_rows", "stage_rows"}) {
     tables.columns["ranks"].insert(column);
   }
   EXPECT_THAT(migration_statements(dialect, {}, tables),
-              ElementsAre("ALTER TABLE llmprof.ranks ADD COLUMN labels String",
-                          "ALTER TABLE llmprof.ranks ADD COLUMN part_rows UInt64"));
+              ElementsAre("ALTER TABLE gpuwhy.ranks ADD COLUMN labels String",
+                          "ALTER TABLE gpuwhy.ranks ADD COLUMN part_rows UInt64"));
   tables.columns["ranks"].insert({"labels", "part_rows", "of_somebody_else"});
   EXPECT_TRUE(migration_statements(dialect, {}, tables).empty());
   tables.columns["kernels"];
@@ -353,7 +352,7 @@ TEST(Schema, MissingColumnsAreAdded) {
   SchemaOptions options;
   options.keep_days = 7;
   EXPECT_THAT(migration_statements(dialect, options, tables),
-              Contains("ALTER TABLE llmprof.kernels MODIFY TTL day + INTERVAL 7 DAY"));
+              Contains("ALTER TABLE gpuwhy.kernels MODIFY TTL day + INTERVAL 7 DAY"));
   options.keep_days = 30;
   EXPECT_THAT(migration_statements(dialect, options, tables), Not(Contains(HasSubstr("TTL"))));
   tables.columns["kernels_local"];
@@ -363,7 +362,7 @@ TEST(Schema, MissingColumnsAreAdded) {
   EXPECT_THAT(
       migration_statements(dialect, options, tables),
       Contains(
-          "ALTER TABLE llmprof.kernels_local ON CLUSTER fleet MODIFY TTL day + INTERVAL 7 DAY"));
+          "ALTER TABLE gpuwhy.kernels_local ON CLUSTER fleet MODIFY TTL day + INTERVAL 7 DAY"));
   tables.version = kSchemaVersion + 1;
   EXPECT_THROW(migration_statements(dialect, options, tables), Error);
 }
@@ -443,16 +442,16 @@ TEST(FolderHistory, AnswersOfTheLastAttemptAndTheLastFile) {
   put(folder, "0", rank_of("1", 0, 100));
   put(folder, "1", rank_of("1", 1, 100));
   put(folder, "2", rank_of("1", 2, 150));
-  folder.add("broken.llmprof", "nonsense");
+  folder.add("broken.gpuwhy", "nonsense");
   put(folder, "2-again", rank_of("1", 2, 160));
-  fs::last_write_time(folder.path() / "2.llmprof",
+  fs::last_write_time(folder.path() / "2.gpuwhy",
                       fs::file_time_type::clock::now() - std::chrono::hours(1));
   const auto history = folder_history(folder.path());
   const Json slow = fleet_stragglers(*history, {});
   ASSERT_EQ(slow["stragglers"].size(), 1U);
   EXPECT_EQ(slow["stragglers"][0]["rank"], 2);
   EXPECT_EQ(slow["stragglers"][0]["compute_ns"], 160);
-  EXPECT_THAT(slow["notes"].dump(), HasSubstr("broken.llmprof"));
+  EXPECT_THAT(slow["notes"].dump(), HasSubstr("broken.gpuwhy"));
   RankSummary again = rank_of("1", 0, 100);
   again.identity.attempt = 1;
   put(folder, "0-second", again);
@@ -489,4 +488,4 @@ TEST(FolderHistory, RefusesASummaryThatHasAKernelTwice) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

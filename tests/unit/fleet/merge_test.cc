@@ -12,7 +12,7 @@
 #include "fleet/summary/columnar_file.h"
 #include "fleet/summary/summary_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -276,4 +276,4 @@ TEST(Merge, HostileBytesEndInAnError) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

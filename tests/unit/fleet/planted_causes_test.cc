@@ -15,7 +15,7 @@
 #include "compare/statistics.h"
 #include "fleet/merge/job_report.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kTransferNs = 30'000;
@@ -172,9 +172,9 @@ class PlantedRanks {
   std::vector<std::int64_t> comm_ns_;
 };
 
-// LLMPROF_SEED=N makes other jobs.
+// GPUWHY_SEED=N makes other jobs.
 TEST(PlantedCauses, AreNamedInAThousandOfAThousandJobs) {
-  const char* const seed_text = std::getenv("LLMPROF_SEED");
+  const char* const seed_text = std::getenv("GPUWHY_SEED");
   SteadyRandom random(seed_text != nullptr ? std::strtoull(seed_text, nullptr, 10) : 2026);
   std::array<int, 7> num_by_cause{};
   for (int seed = 0; seed < 1000; ++seed) {
@@ -239,4 +239,4 @@ TEST(PlantedCauses, LatenessThatRotatesIsNobodys) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

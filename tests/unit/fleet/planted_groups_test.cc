@@ -15,7 +15,7 @@
 #include "fleet/merge/fleet_report.h"
 #include "fleet/merge/job_report.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 constexpr std::int64_t kTransferNs = 20'000;
@@ -300,4 +300,4 @@ TEST(JobGroups, EvidenceIsToldAndReadBackFromMergedFiles) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Two files of one GPU each.
@@ -71,4 +71,4 @@ TEST(SummariseRanks, TheEngineIsNamedWhereTheRecordingTells) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 #include "compare/statistics.h"
 #include "fleet/summary/columnar_file.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 RankSummary small_summary() {
@@ -108,4 +108,4 @@ TEST(ColumnarFile, UnknownColumnsAreSkippedAndMissingOnesEmpty) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::Pair;
@@ -30,4 +30,4 @@ TEST(GraphAnnotations, AFileWithoutNamesIsRefused) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -14,7 +14,7 @@
 #include "made_sqlite.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -83,7 +83,7 @@ TEST(Ingest, ADatabaseOfAnotherToolIsNotClaimed) {
   EXPECT_FALSE(kNsysSqlite.sniff(file));
   EXPECT_NE(file.sqlite(), nullptr);
   expect_error([&] { load_input(file, 1); }, ErrorKind::kInput,
-               HasSubstr(": a SQLite database, but not a recording that llmprof reads"),
+               HasSubstr(": a SQLite database, but not a recording that gpuwhy reads"),
                HasSubstr("trace of PyTorch's profiler"));
 }
 
@@ -105,4 +105,4 @@ TEST(Ingest, AFileIsOpenedOnceForItsFirstBytes) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -15,7 +15,7 @@
 #include "trace/device_label.h"
 #include "trace/op_inputs.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::_;
@@ -512,4 +512,4 @@ TEST(KinetoJson, InputsThatAreNoneLeaveTheEvent) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "ingest/ncu_units.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 Counters counters_of(std::string_view text) {
@@ -197,4 +197,4 @@ TEST(Counters, FilesOfOneLaunchBecomeOneResult) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -6,7 +6,7 @@
 #include "expect_error.h"
 #include "ingest/ncu_report_writer.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using test::report_bytes;
@@ -157,4 +157,4 @@ TEST(NcuRep, RefusesWhatIsNone) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -10,7 +10,7 @@
 
 #include <protozero/pbf_writer.hpp>
 
-namespace llmprof::test {
+namespace gpuwhy::test {
 
 using protozero::pbf_writer;
 
@@ -172,4 +172,4 @@ inline std::string session_message() {
   return bytes;
 }
 
-}  // namespace llmprof::test
+}  // namespace gpuwhy::test

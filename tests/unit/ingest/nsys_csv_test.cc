@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 TEST(NsysCsv, ReadsASummaryBehindWhatNsysSays) {
@@ -61,4 +61,4 @@ TEST(NsysCsv, RefusesOtherText) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -12,7 +12,7 @@
 #include "made_sqlite.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::_;
@@ -266,4 +266,4 @@ TEST_F(NcclRanges, ThatDoNotFitAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

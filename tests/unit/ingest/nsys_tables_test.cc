@@ -15,7 +15,7 @@
 #include "made_sqlite.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::_;
@@ -156,4 +156,4 @@ TEST_F(NsysTables, OfOtherKindsAreLeftOutAsIfNotThere) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 TEST(OperatorsCsv, ReadsStagesAndOperatorsByTheirHeadings) {
@@ -53,4 +53,4 @@ TEST(OperatorsCsv, AnotherTableIsRefused) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

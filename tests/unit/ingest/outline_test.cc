@@ -11,7 +11,7 @@
 #include "ingest/kineto_outline.h"
 #include "made_sqlite.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 class Outline : public testing::Test {
@@ -118,4 +118,4 @@ TEST(KinetoOutline, TextCutAnywhereIsCounted) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

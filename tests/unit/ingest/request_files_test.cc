@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "expect_error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -146,4 +146,4 @@ TEST(RequestFiles, DamagedFilesAreReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

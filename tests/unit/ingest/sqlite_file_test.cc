@@ -21,7 +21,7 @@
 #include "made_sqlite.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -288,4 +288,4 @@ TEST(SqliteFile, DamageIsAnErrorNeverACrash) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

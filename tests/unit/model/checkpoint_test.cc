@@ -12,7 +12,7 @@
 #include "model/safetensors.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::AnyOf;
@@ -344,4 +344,4 @@ TEST(Checkpoint, LayersThatPredictFurtherTokensAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -7,7 +7,7 @@
 
 #include "model/llm_goldens.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 double percent(const std::string& model, const std::string& tool, const std::string& quantity) {
@@ -50,4 +50,4 @@ TEST(Conventions, DifferAsComputedElsewhere) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

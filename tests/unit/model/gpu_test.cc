@@ -10,7 +10,7 @@
 #include "config/presets.h"
 #include "expect_error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::AllOf;
@@ -186,4 +186,4 @@ TEST(GpuTable, ARowWithoutItsFiguresIsAnError) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "expect_error.h"
 #include "model/llm.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::AllOf;
@@ -301,4 +301,4 @@ TEST(RefusedModels, SwitchedOffPartsAreNone) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

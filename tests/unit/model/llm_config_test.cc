@@ -7,7 +7,7 @@
 #include "expect_error.h"
 #include "model/llm_goldens.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::AllOf;
@@ -207,4 +207,4 @@ TEST(LlmConfig, NotAMappingIsAnError) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "folders.h"
 #include "model/llm.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 inline const Json& golden_models() {
   static const Json kModels =
@@ -35,4 +35,4 @@ inline Llm golden_llm(const std::string& name) {
   return llm_from_config(golden_model(name).at("config"));
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "expect_error.h"
 #include "model/llm_goldens.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -319,4 +319,4 @@ TEST(Llm, TokenCountsThatOverflowAreAnError) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "config/presets.h"
 #include "model/llm_goldens.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::Test;
@@ -244,4 +244,4 @@ TEST(Bound, TheRangeOfExpertsExplainsAnMbuAboveOne) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

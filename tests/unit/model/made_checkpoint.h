@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 
-namespace llmprof {
+namespace gpuwhy {
 
 struct MadeTensor {
   std::string gguf_name;
@@ -219,4 +219,4 @@ inline std::string made_safetensors(const std::vector<MadeTensor>& tensors) {
   return bytes + text;
 }
 
-}  // namespace llmprof
+}  // namespace gpuwhy

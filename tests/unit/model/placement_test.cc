@@ -10,7 +10,7 @@
 #include "config/presets.h"
 #include "expect_error.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -90,4 +90,4 @@ TEST(Placement, ModulesThatStayWideAreNotNarrow) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

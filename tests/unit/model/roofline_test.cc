@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 GpuRoofs roofs() {
@@ -109,4 +109,4 @@ TEST(Roofline, NeverClamps) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "expect_error.h"
 #include "model/llm_goldens.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -199,4 +199,4 @@ TEST(StepCost, NeedsAllSumsAndSaysWhatIsTooLarge) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

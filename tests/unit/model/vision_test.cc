@@ -6,7 +6,7 @@
 #include "expect_error.h"
 #include "model/llm_goldens.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -93,4 +93,4 @@ TEST(Vision, SizesATowerDoesNotTakeAreRefused) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

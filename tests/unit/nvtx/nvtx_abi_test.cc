@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers that libllmprof_nvtx.so was written with, compared with NVTX's own headers where the
+// The numbers that libgpuwhy_nvtx.so was written with, compared with NVTX's own headers where the
 // machine has them.
 #include "nvtx/nvtx_abi.h"
 
@@ -12,7 +12,7 @@
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 TEST(NvtxAbi, SlotsAreThoseOfTheHeaders) {
@@ -79,7 +79,7 @@ TEST(NvtxAbi, StructsLieAsThoseOfTheHeaders) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy
 
 #else
 

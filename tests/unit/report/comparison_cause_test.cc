@@ -9,7 +9,7 @@
 #include "report/run_summary.h"
 #include "report/speed.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -256,4 +256,4 @@ TEST(StepTime, IsTheSameInReportsAndComparisons) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

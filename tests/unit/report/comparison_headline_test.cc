@@ -5,7 +5,7 @@
 #include "report/comparison_parts.h"
 #include "report/section_parts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -75,4 +75,4 @@ TEST(MeasuredChange, KeysStayAsTheyAreInMetricsJson) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

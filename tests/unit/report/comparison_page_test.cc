@@ -15,7 +15,7 @@
 #include "report/run_summary.h"
 #include "report/section_parts.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -396,4 +396,4 @@ TEST(ComparisonPage, SaysInPlainWordsWhatChangedAndWhetherItMayBeChance) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

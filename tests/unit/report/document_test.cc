@@ -19,7 +19,7 @@
 #include "report/run_summary.h"
 #include "report/sections.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ContainsRegex;
@@ -559,14 +559,14 @@ TEST(Stakeholder, ARecordingWithoutAGpuHasItsDateAndItsEndings) {
   blocker.id = "no_gpu_activity";
   blocker.is_blocker = true;
   blocker.sentence = "no CUDA activity was recorded. nsys says: not started correctly.";
-  blocker.next = "llmprof doctor checks driver and tools";
+  blocker.next = "gpuwhy doctor checks driver and tools";
   blocker.confidence = "high";
   metrics.findings = {blocker};
   const std::string text = markdown_text(stakeholder_document(metrics, {}));
   EXPECT_THAT(text,
               HasSubstr("cpu.sqlite, without GPU work, recorded on 2026-11-02 14:03:05 UTC with "
                         "Nsight Systems."));
-  EXPECT_THAT(text, HasSubstr("\nllmprof doctor checks")) << "a command is not capitalized";
+  EXPECT_THAT(text, HasSubstr("\ngpuwhy doctor checks")) << "a command is not capitalized";
   for (const Document& document :
        {section_document(metrics, {"findings"}, {}), stakeholder_document(metrics, {})}) {
     EXPECT_THAT(markdown_text(document), Not(HasSubstr("..")));
@@ -724,7 +724,7 @@ TEST(Report, AnOverrideOnOneSideOnlyIsADifference) {
   EXPECT_EQ(facts[0].base, "none");
   EXPECT_EQ(facts[0].candidate, "workload.environment.X=1");
   EXPECT_FALSE(facts[0].breaks);
-  EXPECT_TRUE(check_comparable(side("null"), changed, {}).empty()) << "not a run of llmprof";
+  EXPECT_TRUE(check_comparable(side("null"), changed, {}).empty()) << "not a run of gpuwhy";
 }
 
 TEST(Report, TheSummaryOfARunNamesItsCommand) {
@@ -885,4 +885,4 @@ TEST(Stakeholder, HasNoIdsAndNoKeys) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

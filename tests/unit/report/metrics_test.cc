@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // metrics.json as structs: nothing is lost on the way, nothing wrong is taken, and what is made of
-// the field descriptions is up to date. LLMPROF_UPDATE=1 writes the schema and the table of keys.
+// the field descriptions is up to date. GPUWHY_UPDATE=1 writes the schema and the table of keys.
 #include "report/metrics.h"
 
 #include <cstdlib>
@@ -13,10 +13,10 @@
 #include "base/json.h"
 #include "expect_error.h"
 #include "folders.h"
-#include "llmprof/recording.h"
+#include "gpuwhy/recording.h"
 #include "report/metric_catalog.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -29,7 +29,7 @@ std::vector<std::pair<std::string, Json>> golden_metrics() {
   for (const auto& entry : fs::directory_iterator(kRoot / "tests/golden")) {
     const fs::path path = entry.path() / "expected.out";
     const std::string text = fs::exists(path) ? read_file(path) : "";
-    if (text.starts_with("{\n  \"schema\": \"llmprof.metrics\"")) {
+    if (text.starts_with("{\n  \"schema\": \"gpuwhy.metrics\"")) {
       files.emplace_back(entry.path().filename().string(), parse_json(text, path.string()));
     }
   }
@@ -121,12 +121,12 @@ void expect_made(const fs::path& file, const std::string& made, const std::strin
   const std::size_t from = text.find(begin) + begin.size();
   const std::size_t to = end.empty() ? text.size() : text.find(end);
   ASSERT_LE(from, to) << file;
-  if (std::getenv("LLMPROF_UPDATE") != nullptr) {
+  if (std::getenv("GPUWHY_UPDATE") != nullptr) {
     write_file(file, text.substr(0, from) + made + text.substr(to));
     return;
   }
   EXPECT_EQ(text.substr(from, to - from), made)
-      << file << " is out of date: run this test with LLMPROF_UPDATE=1";
+      << file << " is out of date: run this test with GPUWHY_UPDATE=1";
 }
 
 TEST(MetricCatalog, SchemaAndTableOfKeysAreUpToDate) {
@@ -135,4 +135,4 @@ TEST(MetricCatalog, SchemaAndTableOfKeysAreUpToDate) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include "base/sha256.h"
 #include "report/metrics.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -95,7 +95,7 @@ TEST(Page, TheTitleOfARunIsItsCommand) {
   metrics.capture.file = "run.sqlite";
   EXPECT_EQ(between(page_of(metrics), "<title>", " -"), "run.sqlite");
   metrics.capture.command = "python3 generate.py --prompt '<b>'";
-  EXPECT_EQ(between(page_of(metrics), "<title>", " - llmprof"),
+  EXPECT_EQ(between(page_of(metrics), "<title>", " - gpuwhy"),
             "python3 generate.py --prompt &#39;&lt;b&gt;&#39;");
 }
 
@@ -167,4 +167,4 @@ TEST(Page, SaysThatThereIsNothing) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

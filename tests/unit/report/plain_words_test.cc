@@ -16,7 +16,7 @@
 #include "report/speed.h"
 #include "report/workload_words.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -118,13 +118,12 @@ TEST(PlainWords, ATimeThatIsNotKnownIsFollowedByWhatToType) {
   const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
   EXPECT_THAT(text(), HasSubstr("put an NVTX range around each step of the program"));
   metrics.ranges.resize(1);
-  EXPECT_THAT(text(),
-              HasSubstr("(llmprof ranges w0.json.gz lists them) and name it: llmprof analyze "
-                        "w0.json.gz --step NAME"));
+  EXPECT_THAT(text(), HasSubstr("(gpuwhy ranges w0.json.gz lists them) and name it: gpuwhy analyze "
+                                "w0.json.gz --step NAME"));
   metrics.possible_marks = {{"--mark step='loop'", 6, 1, 1}};
-  EXPECT_THAT(text(), HasSubstr("Next: llmprof analyze w0.json.gz --mark step='loop'"));
+  EXPECT_THAT(text(), HasSubstr("Next: gpuwhy analyze w0.json.gz --mark step='loop'"));
   metrics.capture.file = "a b; rm.json";
-  EXPECT_THAT(text(), HasSubstr("Next: llmprof analyze FILE --mark"));
+  EXPECT_THAT(text(), HasSubstr("Next: gpuwhy analyze FILE --mark"));
   metrics.findings[0].is_blocker = true;
   EXPECT_THAT(text(), Not(HasSubstr("How long a step takes")));
 }
@@ -208,4 +207,4 @@ TEST(Opportunity, OneChangeHasOneEffort) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -18,7 +18,7 @@
 #include "report/metrics.h"
 #include "sanitizers.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // Layered models, serving engines, and engines whose recording has flaws.
@@ -68,4 +68,4 @@ TEST_P(Threads, AnyNumberGivesTheSameMetrics) {
 INSTANTIATE_TEST_SUITE_P(AThousandRecordings, Threads, testing::Range(0U, 4U));
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "report/document.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -59,4 +59,4 @@ TEST(WideTable, ColumnsThatDoNotFitFollowBelowTheirStages) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

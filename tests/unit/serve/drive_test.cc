@@ -8,7 +8,7 @@
 #include "serve/last_statement.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -70,7 +70,7 @@ TEST(Drive, ClientsGetTheEnvironmentOfBefore) {
       {"PATH", "/bin"},
       {"LD_PRELOAD", "/scratch/marks.so"},
       {"NVTX_INJECTION64_PATH", "/scratch/timer.so"},
-      {"LLMPROF_CLIENT_LD_PRELOAD", "/mine.so"}};
+      {"GPUWHY_CLIENT_LD_PRELOAD", "/mine.so"}};
   const std::map<std::string, std::string> expected = {{"PATH", "/bin"},
                                                        {"LD_PRELOAD", "/mine.so"}};
   EXPECT_EQ(client_environment(environment, {"LD_PRELOAD", "NVTX_INJECTION64_PATH"}), expected);
@@ -117,4 +117,4 @@ TEST(Drive, AResultThatIsNotWholeIsNone) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 TEST(Load, KnowsServersOfItsOwnMachine) {
@@ -20,4 +20,4 @@ TEST(Load, KnowsServersOfItsOwnMachine) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -77,4 +77,4 @@ TEST(StreamReader, FirstModel) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

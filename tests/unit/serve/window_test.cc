@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -157,4 +157,4 @@ TEST(Window, ARecordingMustHoldTheStepsAskedFor) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

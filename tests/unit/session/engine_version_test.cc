@@ -10,7 +10,7 @@
 #include "session/rank_run.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -75,14 +75,14 @@ TEST(EngineVersion, LabelsOfTheEnvironmentWin) {
   system.environment = {{"SLURM_JOB_ID", "4711"},
                         {"GITHUB_SHA", "1f3c"},
                         {"SLURM_CLUSTER_NAME", "a b,c"},
-                        {"LLMPROF_LABELS", "job=mine,engine=own,engine_version=3"}};
+                        {"GPUWHY_LABELS", "job=mine,engine=own,engine_version=3"}};
   const RankIdentity identity = described_run({"/bin/true"}, system);
   EXPECT_EQ(identity.labels, "git_sha=1f3c\njob=mine");
   EXPECT_EQ(identity.engine, "own");
   EXPECT_EQ(identity.engine_version, "3");
-  system.environment["LLMPROF_LABELS"] = "nonsense";
+  system.environment["GPUWHY_LABELS"] = "nonsense";
   EXPECT_THROW(described_run({"/bin/true"}, system), Error);
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -11,7 +11,7 @@
 #include "session/recording.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::_;
@@ -95,7 +95,7 @@ TEST(JobFiles, AreNotTooMany) {
     paths.push_back(fmt::format("rank{}.json", i));
   }
   expect_error([&] { check_job_files(paths); }, ErrorKind::kUsage, HasSubstr("at most 64"),
-               HasSubstr("llmprof merge"));
+               HasSubstr("gpuwhy merge"));
 }
 
 TEST(JobFiles, MustFitTogether) {
@@ -116,4 +116,4 @@ TEST(JobFiles, MustFitTogether) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

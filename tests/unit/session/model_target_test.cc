@@ -12,7 +12,7 @@
 #include "expect_error.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -118,4 +118,4 @@ TEST(Target, WithoutAGpuCostsAreThereAndRatiosAreNot) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

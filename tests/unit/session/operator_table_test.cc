@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 OperatorTable a_table() {
@@ -112,4 +112,4 @@ TEST(OperatorTable, OfABundleIsTakenWhereNothingBetterIsKnown) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

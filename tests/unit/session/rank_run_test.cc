@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "session/rank_folder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 TEST(RankRun, WhoIsCaptured) {
@@ -57,4 +57,4 @@ TEST(RankRun, FoldersSayWhoseTheyAre) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

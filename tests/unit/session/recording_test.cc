@@ -7,7 +7,7 @@
 #include "expect_error.h"
 #include "temporary.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::HasSubstr;
@@ -16,7 +16,7 @@ constexpr const char* kMyRules = "stages: [{domain: \"\", text: loop, stage: dec
 
 TEST(RecordingRules, OfTheUsersHomeAreRead) {
   const TemporaryDirectory home;
-  const auto file = home.add(".config/llmprof/rules.yaml", kMyRules);
+  const auto file = home.add(".config/gpuwhy/rules.yaml", kMyRules);
   System system;
   EXPECT_EQ(recording_rules("", system).num_user_stages, 0U);
   system.environment["HOME"] = home.path().string();
@@ -32,13 +32,13 @@ TEST(RecordingRules, OfTheUsersHomeAreRead) {
 
 TEST(RecordingRules, OfAFileTakeTheirPlace) {
   const TemporaryDirectory home;
-  home.add("llmprof/rules.yaml", "not: rules\n");
+  home.add("gpuwhy/rules.yaml", "not: rules\n");
   const auto given = home.add("mine.yaml", kMyRules);
   System system;
   system.environment["XDG_CONFIG_HOME"] = home.path().string();
   EXPECT_EQ(recording_rules(given.string(), system).user_source, "rules of " + given.string());
   expect_error([&] { recording_rules("", system); }, ErrorKind::kUsage,
-               HasSubstr("llmprof/rules.yaml"), HasSubstr("conf/rules"));
+               HasSubstr("gpuwhy/rules.yaml"), HasSubstr("conf/rules"));
 }
 
 TEST(Recording, MetricsThatAreMadeCannotBeReadInAnotherWay) {
@@ -60,4 +60,4 @@ TEST(Recording, MetricsThatAreMadeCannotBeReadInAnotherWay) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

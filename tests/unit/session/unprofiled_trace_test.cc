@@ -6,7 +6,7 @@
 
 #include "analysis/stage_times.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 using testing::ElementsAre;
@@ -97,4 +97,4 @@ TEST(Baseline, MarksKnowHowTheyWereMade) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

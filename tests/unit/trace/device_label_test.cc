@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 DeviceInfo device(const char* name) {
@@ -32,4 +32,4 @@ TEST(DeviceLabel, NamesTheRuntimeOfTheVendor) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -8,7 +8,7 @@
 #include "expect_error.h"
 #include "trace_builder.h"
 
-namespace llmprof {
+namespace gpuwhy {
 namespace {
 
 // One process with one GPU, as every rank sees itself: pid 1, cuda:0.
@@ -117,4 +117,4 @@ TEST(Join, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Marks for programs: NVTX ranges that name the stages of an LLM program.
 
-The ranges are those of include/llmprof/nvtx.h. Without a profiler, which names its library in NVTX_INJECTION64_PATH, a mark does
+The ranges are those of include/gpuwhy/nvtx.h. Without a profiler, which names its library in NVTX_INJECTION64_PATH, a mark does
 nothing and loads nothing.
 """
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Callable
 
-# In the order of libllmprof_marks.so.
+# In the order of libgpuwhy_marks.so.
 NAMES = ("request", "prefill", "decode_all", "decode_step", "verify", "warmup")
 _NUMBERS = {name: number for number, name in enumerate(NAMES)}
 
 
 class _Tool:
-    """The functions of libllmprof_marks.so, or None where nobody listens."""
+    """The functions of libgpuwhy_marks.so, or None where nobody listens."""
 
     def __init__(self) -> None:
         self.is_asked = False
@@ -33,16 +33,16 @@ class _Tool:
             return
         import ctypes
 
-        library = os.environ.get("LLMPROF_LIBRARY")
+        library = os.environ.get("GPUWHY_LIBRARY")
         folder = os.path.dirname(library or os.path.abspath(__file__))
         try:
             # PyDLL keeps Python's lock: letting go of it takes longer than the call.
-            loaded = ctypes.PyDLL(os.path.join(folder, "libllmprof_marks.so"))
-            loaded.llmprof_marks_push.argtypes = (ctypes.c_int, ctypes.c_int64)
-            loaded.llmprof_marks_push.restype = None
-            loaded.llmprof_marks_pop.restype = None
-            if loaded.llmprof_marks_open():
-                self.push, self.pop = loaded.llmprof_marks_push, loaded.llmprof_marks_pop
+            loaded = ctypes.PyDLL(os.path.join(folder, "libgpuwhy_marks.so"))
+            loaded.gpuwhy_marks_push.argtypes = (ctypes.c_int, ctypes.c_int64)
+            loaded.gpuwhy_marks_push.restype = None
+            loaded.gpuwhy_marks_pop.restype = None
+            if loaded.gpuwhy_marks_open():
+                self.push, self.pop = loaded.gpuwhy_marks_push, loaded.gpuwhy_marks_pop
         except (OSError, AttributeError):
             pass  # a program must run as it does without marks
 
@@ -93,11 +93,11 @@ _NO_MARK = _NoMark(0, -1)
 
 
 def mark(name: str, tokens: int | None = None) -> Mark:
-    """Marks a stage of this program for llmprof, nsys and ncu.
+    """Marks a stage of this program for gpuwhy, nsys and ncu.
 
     `name` is request, prefill, decode_all, decode_step, verify or warmup. `tokens` are those that a prefill reads or a step makes.
 
-        with llmprof.mark("prefill", tokens=len(prompt)):
+        with gpuwhy.mark("prefill", tokens=len(prompt)):
             model(prompt)
 
     GPU work belongs to a mark when the call that launches it is made inside, on the same thread.

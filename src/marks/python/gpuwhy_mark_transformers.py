@@ -19,8 +19,8 @@ import inspect
 import sys
 import threading
 
-import llmprof_marks
-from llmprof_marks import DECODE_ALL, DECODE_STEP, PREFILL, REQUEST, VERIFY, note
+import gpuwhy_marks
+from gpuwhy_marks import DECODE_ALL, DECODE_STEP, PREFILL, REQUEST, VERIFY, note
 
 PARAMETERS = ("self", "inputs", "generation_config")
 QUERIES = ("input_ids", "inputs_embeds")
@@ -198,7 +198,7 @@ class _Marker:
 
     def give_call(self, cls):
         """The class gets a __call__ of its own, and a compiled one. Once a class."""
-        if hasattr(cls.__call__, "llmprof_marks"):
+        if hasattr(cls.__call__, "gpuwhy_marks"):
             return
         # Its __call__ is looked up at each call: torch.fx exchanges that of nn.Module while it traces.
         owner = next(base for base in cls.__mro__ if "__call__" in base.__dict__)
@@ -232,7 +232,7 @@ class _Marker:
             finally:
                 leave(generation, has_range, record)
 
-        __call__.llmprof_marks = True
+        __call__.gpuwhy_marks = True
         cls.__call__ = __call__
         if callable(getattr(cls, "get_compiled_call", None)):
             cls.get_compiled_call = self.wrap_compiled(cls.get_compiled_call)

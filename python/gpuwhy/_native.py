@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libllmprof.so through ctypes: its functions, Arrow's structs, and the capsules that carry them.
+"""libgpuwhy.so through ctypes: its functions, Arrow's structs, and the capsules that carry them.
 
 Imported at the first use, since ctypes takes as long to import as all the rest. ctypes lets go of Python's lock during a call.
 """
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_void_p
 from typing import Any, Callable
 
-from llmprof._error import KINDS, Error
+from gpuwhy._error import KINDS, Error
 
 C_VERSION = 1
 
@@ -62,19 +62,19 @@ def _folder() -> str:
 
 
 def library_path() -> str:
-    """libllmprof.so of this package, or the one that LLMPROF_LIBRARY names."""
-    return os.environ.get("LLMPROF_LIBRARY") or os.path.join(_folder(), "libllmprof.so")
+    """libgpuwhy.so of this package, or the one that GPUWHY_LIBRARY names."""
+    return os.environ.get("GPUWHY_LIBRARY") or os.path.join(_folder(), "libgpuwhy.so")
 
 
 def _load() -> ctypes.CDLL:
     path = library_path()
     try:
         loaded = ctypes.CDLL(path)
-        number = loaded.llmprof_c_version()
+        number = loaded.gpuwhy_c_version()
     except (OSError, AttributeError) as error:
         raise Error(
-            f"libllmprof.so cannot be loaded: {error}",
-            "install the package again, or name a library of the same version in LLMPROF_LIBRARY",
+            f"libgpuwhy.so cannot be loaded: {error}",
+            "install the package again, or name a library of the same version in GPUWHY_LIBRARY",
             "environment",
         ) from None
     if number < C_VERSION:
@@ -82,34 +82,34 @@ def _load() -> ctypes.CDLL:
     errors = POINTER(c_void_p)
     texts = POINTER(c_char_p)
     signatures: dict[str, tuple[Any, list[Any]]] = {
-        "llmprof_version": (c_char_p, []),
-        "llmprof_error_kind": (c_int, [c_void_p]),
-        "llmprof_error_message": (c_char_p, [c_void_p]),
-        "llmprof_error_hint": (c_char_p, [c_void_p]),
-        "llmprof_error_free": (None, [c_void_p]),
-        "llmprof_open": (c_void_p, [texts, c_size_t, texts, c_size_t, errors]),
-        "llmprof_close": (None, [c_void_p]),
-        "llmprof_free": (None, [c_void_p]),
-        "llmprof_metrics_json": (c_void_p, [c_void_p, errors]),
-        "llmprof_report_html": (c_void_p, [c_void_p, errors]),
-        "llmprof_verdict": (c_char_p, [c_void_p]),
-        "llmprof_table_name": (c_char_p, [c_size_t]),
-        "llmprof_table": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, errors]),
-        "llmprof_table_stream": (c_int, [c_void_p, c_char_p, c_void_p, errors]),
-        "llmprof_compare": (
+        "gpuwhy_version": (c_char_p, []),
+        "gpuwhy_error_kind": (c_int, [c_void_p]),
+        "gpuwhy_error_message": (c_char_p, [c_void_p]),
+        "gpuwhy_error_hint": (c_char_p, [c_void_p]),
+        "gpuwhy_error_free": (None, [c_void_p]),
+        "gpuwhy_open": (c_void_p, [texts, c_size_t, texts, c_size_t, errors]),
+        "gpuwhy_close": (None, [c_void_p]),
+        "gpuwhy_free": (None, [c_void_p]),
+        "gpuwhy_metrics_json": (c_void_p, [c_void_p, errors]),
+        "gpuwhy_report_html": (c_void_p, [c_void_p, errors]),
+        "gpuwhy_verdict": (c_char_p, [c_void_p]),
+        "gpuwhy_table_name": (c_char_p, [c_size_t]),
+        "gpuwhy_table": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, errors]),
+        "gpuwhy_table_stream": (c_int, [c_void_p, c_char_p, c_void_p, errors]),
+        "gpuwhy_compare": (
             c_void_p,
             [POINTER(Run), c_size_t, POINTER(Run), c_size_t, texts, c_size_t, c_char_p, errors],
         ),
-        "llmprof_python": (None, [c_void_p]),
-        "llmprof_new_schema": (c_void_p, []),
-        "llmprof_new_array": (c_void_p, []),
-        "llmprof_new_stream": (c_void_p, []),
+        "gpuwhy_python": (None, [c_void_p]),
+        "gpuwhy_new_schema": (c_void_p, []),
+        "gpuwhy_new_array": (c_void_p, []),
+        "gpuwhy_new_stream": (c_void_p, []),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(loaded, name)
         function.restype = result
         function.argtypes = arguments
-    loaded.llmprof_python(ctypes.cast(ctypes.pythonapi.PyCapsule_GetPointer, c_void_p))
+    loaded.gpuwhy_python(ctypes.cast(ctypes.pythonapi.PyCapsule_GetPointer, c_void_p))
     return loaded
 
 
@@ -120,12 +120,12 @@ _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = [c_void_p, c_char_p, c_void_p]
 # A capsule keeps a pointer to its name.
 _NAMES = {"schema": b"arrow_schema", "array": b"arrow_array", "stream": b"arrow_array_stream"}
-_ENDS = {kind: ctypes.cast(getattr(library, f"llmprof_end_{kind}"), c_void_p) for kind in _NAMES}
+_ENDS = {kind: ctypes.cast(getattr(library, f"gpuwhy_end_{kind}"), c_void_p) for kind in _NAMES}
 
 
 def capsule(kind: str) -> tuple[int, object]:
     """An empty struct, and the capsule that owns it."""
-    memory = getattr(library, f"llmprof_new_{kind}")()
+    memory = getattr(library, f"gpuwhy_new_{kind}")()
     if not memory:
         raise MemoryError
     return memory, _new_capsule(memory, _NAMES[kind], _ENDS[kind])
@@ -136,10 +136,10 @@ def text_array(texts: Sequence[bytes]) -> Any:
 
 
 def raise_error(error: c_void_p) -> None:
-    message = library.llmprof_error_message(error)
-    hint = library.llmprof_error_hint(error)
-    kind = library.llmprof_error_kind(error)
-    library.llmprof_error_free(error)
+    message = library.gpuwhy_error_message(error)
+    hint = library.gpuwhy_error_hint(error)
+    kind = library.gpuwhy_error_kind(error)
+    library.gpuwhy_error_free(error)
     raise Error(message.decode(errors="replace"), hint.decode(errors="replace"), KINDS.get(kind, "failure"))
 
 
@@ -159,7 +159,7 @@ def checked_text(function: Callable[..., Any], *arguments: Any) -> str:
     try:
         return ctypes.string_at(text).decode()
     finally:
-        library.llmprof_free(text)
+        library.gpuwhy_free(text)
 
 
 class Batch:
@@ -168,7 +168,7 @@ class Batch:
     def __init__(self, profile: int, name: bytes) -> None:
         self.schema = ArrowSchema()
         self.array = ArrowArray()
-        checked(library.llmprof_table, profile, name, ctypes.byref(self.schema), ctypes.byref(self.array))
+        checked(library.gpuwhy_table, profile, name, ctypes.byref(self.schema), ctypes.byref(self.array))
 
     def __del__(self) -> None:
         for held in (self.schema, self.array):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""llmprof: where the GPU time of an LLM workload goes.
+"""gpuwhy: where the GPU time of an LLM workload goes.
 
-    import llmprof
-    p = llmprof.open("run.sqlite", model="llama_3_1_8b")
+    import gpuwhy
+    p = gpuwhy.open("run.sqlite", model="llama_3_1_8b")
     print(p.verdict)
     polars.DataFrame(p.kernels)
 
@@ -11,14 +11,14 @@ docs/python.md has more. What reads recordings is imported at its first use, so 
 
 from __future__ import annotations
 
-from llmprof._error import Error
-from llmprof._marks import Mark, mark
+from gpuwhy._error import Error
+from gpuwhy._marks import Mark, mark
 
 TYPE_CHECKING = False  # typing alone would take half of the import
 if TYPE_CHECKING:
-    from llmprof._profile import Comparison, Profile, compare, open  # noqa: A004
-    from llmprof._rows import Finding, Kernel, Launch, LayerPart, Ledger, Request, Stage, Step
-    from llmprof._table import Table
+    from gpuwhy._profile import Comparison, Profile, compare, open  # noqa: A004
+    from gpuwhy._rows import Finding, Kernel, Launch, LayerPart, Ledger, Request, Stage, Step
+    from gpuwhy._table import Table
 
     __version__: str
 
@@ -46,15 +46,15 @@ __all__ = [
 def __getattr__(name: str) -> object:
     value: object
     if name == "__version__":  # of the library: it is the same number, and has one home
-        from llmprof._native import library
+        from gpuwhy._native import library
 
-        value = library.llmprof_version().decode()
+        value = library.gpuwhy_version().decode()
     elif name in __all__:
-        from llmprof import _profile, _rows, _table
+        from gpuwhy import _profile, _rows, _table
 
         value = next(vars(home)[name] for home in (_profile, _rows, _table) if name in vars(home))
     else:
-        raise AttributeError(f"module 'llmprof' has no attribute {name!r}")
+        raise AttributeError(f"module 'gpuwhy' has no attribute {name!r}")
     globals()[name] = value
     return value
 

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
-from llmprof._rows import Finding, Kernel, Launch, LayerPart, Ledger, Request, Stage, Step
-from llmprof._table import Table
+from gpuwhy._rows import Finding, Kernel, Launch, LayerPart, Ledger, Request, Stage, Step
+from gpuwhy._table import Table
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -34,14 +34,14 @@ class Handle:
     """
 
     def __init__(self, paths: Sequence[bytes], options: Sequence[bytes]) -> None:
-        from llmprof import _native
+        from gpuwhy import _native
 
         self.library = _native.library
         self._lock = threading.Lock()
         self._num_users = 0
         self._is_closed = False
         self._pointer: int | None = _native.checked(
-            _native.library.llmprof_open, _native.text_array(paths), len(paths), _native.text_array(options), len(options)
+            _native.library.gpuwhy_open, _native.text_array(paths), len(paths), _native.text_array(options), len(options)
         )
 
     def __enter__(self) -> int:
@@ -64,15 +64,15 @@ class Handle:
     def _end_if_unused(self) -> None:
         if self._is_closed and self._num_users == 0 and self._pointer is not None:
             pointer, self._pointer = self._pointer, None
-            self.library.llmprof_close(pointer)
+            self.library.gpuwhy_close(pointer)
 
     def __del__(self) -> None:
         if getattr(self, "_pointer", None) is not None:
-            self.library.llmprof_close(self._pointer)
+            self.library.gpuwhy_close(self._pointer)
 
 
 class Profile:
-    """A recording, read and analyzed: what `llmprof analyze` prints, as objects."""
+    """A recording, read and analyzed: what `gpuwhy analyze` prints, as objects."""
 
     def __init__(self, paths: Sequence[str], options: Sequence[str]) -> None:
         self.paths = tuple(paths)
@@ -84,7 +84,7 @@ class Profile:
     def verdict(self) -> str:
         """One sentence: the largest waste, or why nothing can be said."""
         with self._handle as pointer:
-            return str(self._handle.library.llmprof_verdict(pointer).decode(errors="replace"))
+            return str(self._handle.library.gpuwhy_verdict(pointer).decode(errors="replace"))
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -96,11 +96,11 @@ class Profile:
         return self._metrics
 
     def metrics_json(self) -> str:
-        """The same as text, byte for byte what `llmprof analyze --json` prints."""
-        from llmprof import _native
+        """The same as text, byte for byte what `gpuwhy analyze --json` prints."""
+        from gpuwhy import _native
 
         with self._handle as pointer:
-            return _native.checked_text(_native.library.llmprof_metrics_json, pointer)
+            return _native.checked_text(_native.library.gpuwhy_metrics_json, pointer)
 
     def table(self, name: str) -> Table[Any]:
         """A table by its name. Rows are dicts where there is no type for them."""
@@ -113,7 +113,7 @@ class Profile:
         """The names of all tables."""
         library = self._handle.library
         names: list[str] = []
-        while (name := library.llmprof_table_name(len(names))) is not None:
+        while (name := library.gpuwhy_table_name(len(names))) is not None:
             names.append(name.decode())
         return tuple(names)
 
@@ -159,16 +159,16 @@ class Profile:
 
     def html(self) -> str:
         """report.html: one page that needs no network. The recording is read again, for its timeline."""
-        from llmprof import _native
+        from gpuwhy import _native
 
         with self._handle as pointer:
-            return _native.checked_text(_native.library.llmprof_report_html, pointer)
+            return _native.checked_text(_native.library.gpuwhy_report_html, pointer)
 
     def _repr_html_(self) -> str:
         return _frame(self.html())
 
     def __repr__(self) -> str:
-        return f"<llmprof profile of {', '.join(self.paths)}: {self.verdict}>"
+        return f"<gpuwhy profile of {', '.join(self.paths)}: {self.verdict}>"
 
     def close(self) -> None:
         """Lets go of the recording at once. Data frames made of it stay."""
@@ -229,7 +229,7 @@ def open(  # noqa: A001
     threads: int | None = None,
     memory_limit: str | int | None = None,
 ) -> Profile:
-    """Reads and analyzes a recording, as `llmprof analyze` does; several paths are the ranks of one job.
+    """Reads and analyzes a recording, as `gpuwhy analyze` does; several paths are the ranks of one job.
 
     The options are those of the command. `gpu` is --gpu-name, the GPU whose peaks are used; `device` is --gpu, the only GPU to
     look at; `start` and `end` are --from and --to; `marks` maps a stage to the name of its ranges. Raises Error.
@@ -279,7 +279,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """PASS, REGRESS, INCONCLUSIVE or INVALID, as `llmprof compare` says it."""
+        """PASS, REGRESS, INCONCLUSIVE or INVALID, as `gpuwhy compare` says it."""
         return str(self.metrics["verdict"])
 
     @property
@@ -294,21 +294,21 @@ class Comparison:
         return _frame(self._page)
 
     def __repr__(self) -> str:
-        return f"<llmprof comparison: {self.verdict}: {self.sentence}>"
+        return f"<gpuwhy comparison: {self.verdict}: {self.sentence}>"
 
 
 Side = Union[Path, Profile, Sequence[Union[Path, Profile]]]
 
 
 def compare(base: Side, candidate: Side, *, effect: float | None = None) -> Comparison:
-    """Compares two recordings, or several of each side: profiles, or what `llmprof compare` reads.
+    """Compares two recordings, or several of each side: profiles, or what `gpuwhy compare` reads.
 
     `effect` is the smallest change that matters, in percent. Raises Error.
     """
     import contextlib
     import json
 
-    from llmprof import _native
+    from gpuwhy import _native
 
     with contextlib.ExitStack() as held:
         sides: list[Any] = []
@@ -323,5 +323,5 @@ def compare(base: Side, candidate: Side, *, effect: float | None = None) -> Comp
             sides += [runs, len(members)]
         options = [] if effect is None else [f"effect={effect}".encode()]
         given = (*sides, _native.text_array(options), len(options))
-        text, page = (_native.checked_text(_native.library.llmprof_compare, *given, form) for form in (b"json", b"html"))
+        text, page = (_native.checked_text(_native.library.gpuwhy_compare, *given, form) for form in (b"json", b"html"))
     return Comparison(json.loads(text), page)

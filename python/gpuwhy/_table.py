@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 if TYPE_CHECKING:
-    from llmprof._native import Batch
-    from llmprof._profile import Handle
+    from gpuwhy._native import Batch
+    from gpuwhy._profile import Handle
 
 Row = TypeVar("Row")
 _ROWS_AT_ONCE = 4096
@@ -30,7 +30,7 @@ class Table(Generic[Row]):
 
     def _read(self) -> Batch:
         if self._batch is None:
-            from llmprof._native import Batch
+            from gpuwhy._native import Batch
 
             with self._handle as pointer:
                 self._batch = Batch(pointer, self.name.encode())
@@ -88,24 +88,24 @@ class Table(Generic[Row]):
             yield from self._rows(start, min(start + _ROWS_AT_ONCE, len(self)))
 
     def __repr__(self) -> str:
-        return f"<llmprof table {self.name}: {len(self)} rows, {', '.join(self.columns)}>"
+        return f"<gpuwhy table {self.name}: {len(self)} rows, {', '.join(self.columns)}>"
 
     def __arrow_c_schema__(self) -> object:
         return self.__arrow_c_array__()[0]
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        from llmprof import _native
+        from gpuwhy import _native
 
         schema, schema_capsule = _native.capsule("schema")
         array, array_capsule = _native.capsule("array")
         with self._handle as pointer:
-            _native.checked(_native.library.llmprof_table, pointer, self.name.encode(), schema, array)
+            _native.checked(_native.library.gpuwhy_table, pointer, self.name.encode(), schema, array)
         return schema_capsule, array_capsule
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        from llmprof import _native
+        from gpuwhy import _native
 
         stream, capsule = _native.capsule("stream")
         with self._handle as pointer:
-            _native.checked(_native.library.llmprof_table_stream, pointer, self.name.encode(), stream)
+            _native.checked(_native.library.gpuwhy_table_stream, pointer, self.name.encode(), stream)
         return capsule

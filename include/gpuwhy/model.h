@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <string>
 
-#include <llmprof/error.h>
+#include <gpuwhy/error.h>
 
-namespace llmprof::api {
+namespace gpuwhy::api {
 
 struct ModelFacts {
   std::string family;  // "llama", "deepseek_v2", ...
@@ -25,14 +25,14 @@ struct WorkCost {
 };
 
 // A config.json or its folder, a GGUF, or safetensors. Throws Error, as the functions below do.
-LLMPROF_API ModelFacts model_facts(const std::string& path);
+GPUWHY_API ModelFacts model_facts(const std::string& path);
 
 // `tokens` read at once by each of `batch` sequences.
-LLMPROF_API WorkCost prefill_cost(const std::string& path, std::int64_t tokens,
-                                  std::int64_t batch = 1);
-
-// One step in which each of `batch` sequences attends to `context` tokens, its new one included.
-LLMPROF_API WorkCost decode_cost(const std::string& path, std::int64_t context,
+GPUWHY_API WorkCost prefill_cost(const std::string& path, std::int64_t tokens,
                                  std::int64_t batch = 1);
 
-}  // namespace llmprof::api
+// One step in which each of `batch` sequences attends to `context` tokens, its new one included.
+GPUWHY_API WorkCost decode_cost(const std::string& path, std::int64_t context,
+                                std::int64_t batch = 1);
+
+}  // namespace gpuwhy::api

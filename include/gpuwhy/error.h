@@ -11,11 +11,11 @@
 #include <string>
 #include <utility>
 
-#define LLMPROF_API __attribute__((visibility("default")))
+#define GPUWHY_API __attribute__((visibility("default")))
 
-namespace llmprof::api {
+namespace gpuwhy::api {
 
-class LLMPROF_API Error : public std::runtime_error {
+class GPUWHY_API Error : public std::runtime_error {
  public:
   Error(const std::string& what, std::string hint)
       : std::runtime_error(what), hint_(std::move(hint)) {}
@@ -28,4 +28,4 @@ class LLMPROF_API Error : public std::runtime_error {
   std::string hint_;
 };
 
-}  // namespace llmprof::api
+}  // namespace gpuwhy::api

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import hook, ranges and notes that the modules of `llmprof run --mark` share.
+"""Import hook, ranges and notes that the modules of `gpuwhy run --mark` share.
 
-A module of marks is a file llmprof_mark_NAME.py with TARGET, the module it waits for, and install(target, marks), which is
-called once, after TARGET was imported. No error leaves this file: what cannot be marked becomes a note, which llmprof run
+A module of marks is a file gpuwhy_mark_NAME.py with TARGET, the module it waits for, and install(target, marks), which is
+called once, after TARGET was imported. No error leaves this file: what cannot be marked becomes a note, which gpuwhy run
 reads and reports.
 """
 import os
@@ -10,7 +10,7 @@ import sys
 
 MODULES = {"transformers": "transformers.generation.utils"}
 MOST_NOTES = 20
-# In the order of libllmprof_marks.so.
+# In the order of libgpuwhy_marks.so.
 NAMES = ("request", "prefill", "decode_all", "decode_step", "verify", "warmup")
 REQUEST, PREFILL, DECODE_ALL, DECODE_STEP, VERIFY = range(5)
 
@@ -21,7 +21,7 @@ def note(text, kind="no"):
     """One line, once a process: `ok` for what is marked, `no` for what is not."""
     try:
         line = kind + " " + " ".join(str(text).split())[:300] + "\n"
-        path = os.environ.get("LLMPROF_MARK_NOTES")
+        path = os.environ.get("GPUWHY_MARK_NOTES")
         if not path or line in _notes or len(_notes) >= MOST_NOTES:
             return
         _notes.add(line)
@@ -43,7 +43,7 @@ class Marks:
     def __init__(self, folder):
         refused = []
         self.step = self.set_batch = None
-        for make, what in ((self._library, "libllmprof_marks.so"), (self._nvtx_package, "the package nvtx"),
+        for make, what in ((self._library, "libgpuwhy_marks.so"), (self._nvtx_package, "the package nvtx"),
                            (self._torch, "torch.cuda.nvtx, without token counts")):
             try:
                 self.push, self.pop = make(folder)
@@ -59,14 +59,14 @@ class Marks:
         import ctypes
 
         # PyDLL keeps Python's lock: letting go of it would let another thread run in the middle of a step.
-        library = ctypes.PyDLL(os.path.join(folder, "libllmprof_marks.so"))
-        library.llmprof_marks_push.argtypes = (ctypes.c_int, ctypes.c_int64)
-        library.llmprof_marks_push.restype = None
-        library.llmprof_marks_pop.restype = None
-        library.llmprof_marks_step.restype = None
-        library.llmprof_marks_open()
-        self.step, self.set_batch = library.llmprof_marks_step, library.llmprof_marks_set_batch
-        return library.llmprof_marks_push, library.llmprof_marks_pop
+        library = ctypes.PyDLL(os.path.join(folder, "libgpuwhy_marks.so"))
+        library.gpuwhy_marks_push.argtypes = (ctypes.c_int, ctypes.c_int64)
+        library.gpuwhy_marks_push.restype = None
+        library.gpuwhy_marks_pop.restype = None
+        library.gpuwhy_marks_step.restype = None
+        library.gpuwhy_marks_open()
+        self.step, self.set_batch = library.gpuwhy_marks_step, library.gpuwhy_marks_set_batch
+        return library.gpuwhy_marks_push, library.gpuwhy_marks_pop
 
     @staticmethod
     def _nvtx_package(_folder):
@@ -83,7 +83,7 @@ class Marks:
     def _torch(_folder):
         from torch.cuda import nvtx
 
-        nvtx.range_push("llmprof")  # raises in a PyTorch without CUDA
+        nvtx.range_push("gpuwhy")  # raises in a PyTorch without CUDA
         nvtx.range_pop()
         return (lambda name, tokens: nvtx.range_push(NAMES[name])), nvtx.range_pop
 
@@ -135,7 +135,7 @@ class _Finder:
         try:
             from importlib.util import module_from_spec, spec_from_file_location
 
-            name = "llmprof_mark_" + marked
+            name = "gpuwhy_mark_" + marked
             spec = spec_from_file_location(name, os.path.join(self._folder, name + ".py"))
             code = module_from_spec(spec)
             spec.loader.exec_module(code)
@@ -145,6 +145,6 @@ class _Finder:
 
 
 def start(folder):
-    wanted = {MODULES[name]: name for name in os.environ.get("LLMPROF_MARK", "").split(",") if name in MODULES}
+    wanted = {MODULES[name]: name for name in os.environ.get("GPUWHY_MARK", "").split(",") if name in MODULES}
     if wanted:
         sys.meta_path.insert(0, _Finder(folder, wanted))

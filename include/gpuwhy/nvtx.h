@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Marks the stages of an LLM program for llmprof, nsys and ncu. Copy this file or add include/ to
+// Marks the stages of an LLM program for gpuwhy, nsys and ncu. Copy this file or add include/ to
 // the search path; it needs C++17 and NVTX 3, whose headers come with every CUDA toolkit. Without
-// them, or with LLMPROF_NO_NVTX defined, every mark is an empty object.
+// them, or with GPUWHY_NO_NVTX defined, every mark is an empty object.
 //
-//   #include <llmprof/nvtx.h>
+//   #include <gpuwhy/nvtx.h>
 //
 //   void answer(const Prompt& prompt) {
-//     llmprof::nvtx::Request request;                // all of it
+//     gpuwhy::nvtx::Request request;                 // all of it
 //     {
-//       llmprof::nvtx::Prefill mark(prompt.size());  // the tokens it reads
+//       gpuwhy::nvtx::Prefill mark(prompt.size());   // the tokens it reads
 //       read_prompt(prompt);
 //     }
-//     llmprof::nvtx::DecodeAll decode;               // how many tokens is not known yet
+//     gpuwhy::nvtx::DecodeAll decode;                // how many tokens is not known yet
 //     while (!done) {
-//       llmprof::nvtx::DecodeStep mark(batch_size);  // the tokens it makes
+//       gpuwhy::nvtx::DecodeStep mark(batch_size);   // the tokens it makes
 //       make_next_tokens();
 //     }
 //   }
@@ -28,20 +28,20 @@
 
 #include <cstdint>
 
-#if !defined(LLMPROF_NO_NVTX) && defined(__has_include)
+#if !defined(GPUWHY_NO_NVTX) && defined(__has_include)
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
-#define LLMPROF_HAS_NVTX 1
+#define GPUWHY_HAS_NVTX 1
 #endif
 #endif
-#ifndef LLMPROF_HAS_NVTX
-#define LLMPROF_HAS_NVTX 0
+#ifndef GPUWHY_HAS_NVTX
+#define GPUWHY_HAS_NVTX 0
 #endif
 
-namespace llmprof {
+namespace gpuwhy {
 namespace nvtx {
 
-#if LLMPROF_HAS_NVTX
+#if GPUWHY_HAS_NVTX
 
 // For marks of your own beside these. Never destroyed: threads may outlive main().
 inline nvtxDomainHandle_t domain() {
@@ -55,7 +55,7 @@ inline nvtxDomainHandle_t domain() {
 template <typename Name>
 class [[maybe_unused]] Range {
  public:
-#if LLMPROF_HAS_NVTX
+#if GPUWHY_HAS_NVTX
   Range() noexcept {
     push(NVTX_PAYLOAD_UNKNOWN, 0);
   }
@@ -73,7 +73,7 @@ class [[maybe_unused]] Range {
   Range(const Range&) = delete;
   Range& operator=(const Range&) = delete;
 
-#if LLMPROF_HAS_NVTX
+#if GPUWHY_HAS_NVTX
  private:
   static void push(nvtxPayloadType_t payload_type, std::int64_t payload) noexcept {
     static const nvtxStringHandle_t kHandle = nvtxDomainRegisterStringA(domain(), Name::kText);
@@ -112,4 +112,4 @@ using DecodeAll = Range<DecodeAllName>;
 using DecodeStep = Range<DecodeStepName>;
 
 }  // namespace nvtx
-}  // namespace llmprof
+}  // namespace gpuwhy

@@ -2,13 +2,13 @@
 //
 // A recording of a GPU program, read and analyzed.
 //
-//   #include <llmprof/recording.h>
+//   #include <gpuwhy/recording.h>
 //
-//   const llmprof::api::Recording recording = llmprof::api::read_recording("run.sqlite");
+//   const gpuwhy::api::Recording recording = gpuwhy::api::read_recording("run.sqlite");
 //   for (const auto& kernel : recording.kernels) ...
 //
 // Times are nanoseconds in whole numbers. The buckets of a ledger sum to its window, exactly. What
-// is not known is an empty optional, never 0. Everything `llmprof analyze` knows is in
+// is not known is an empty optional, never 0. Everything `gpuwhy analyze` knows is in
 // `metrics_json`, whose keys are explained in docs/metrics.md. Threads: see error.h.
 #pragma once
 
@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include <llmprof/error.h>
+#include <gpuwhy/error.h>
 
-namespace llmprof::api {
+namespace gpuwhy::api {
 
 // A kernel on a device in a stage.
 struct KernelRow {
@@ -75,16 +75,16 @@ struct Recording {
   std::string metrics_json;
 };
 
-// Reads what `llmprof analyze` reads: an nsys export (.sqlite), a report (.nsys-rep, where nsys is
+// Reads what `gpuwhy analyze` reads: an nsys export (.sqlite), a report (.nsys-rep, where nsys is
 // installed), a kernel summary of nsys stats (.csv), a trace of PyTorch's profiler, or a bundle.
 // Throws Error.
-LLMPROF_API Recording read_recording(const std::string& path);
+GPUWHY_API Recording read_recording(const std::string& path);
 
 // The same, with a file of your own rules for stages and families, whose rows come before those of
-// llmprof: docs/marking.md.
-LLMPROF_API Recording read_recording(const std::string& path, const std::string& rules_file);
+// gpuwhy: docs/marking.md.
+GPUWHY_API Recording read_recording(const std::string& path, const std::string& rules_file);
 
 // "1.2.3" of the library that is loaded.
-LLMPROF_API const char* version();
+GPUWHY_API const char* version();
 
-}  // namespace llmprof::api
+}  // namespace gpuwhy::api
