@@ -62,11 +62,30 @@ std::string_view without_return_type(std::string_view name) {
   return name.substr(start);
 }
 
+// "f<4, unnamed>::g>" -> "f<4, g>": ncu prints an unnamed namespace without its first bracket,
+// where nsys has "<unnamed>::". A bracket right after a name is that of its arguments.
+std::string without_unnamed(std::string_view name) {
+  constexpr std::string_view kUnnamed = "unnamed>::";
+  std::string balanced;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char before = i == 0 ? ' ' : name[i - 1];
+    if (name.substr(i).starts_with(kUnnamed) && !is_word(before) && before != ':') {
+      if (before == '<' && (i < 2 || !is_word(name[i - 2]))) {
+        balanced.pop_back();
+      }
+      i += kUnnamed.size() - 1;
+    } else {
+      balanced += name[i];
+    }
+  }
+  return balanced;
+}
+
 // "a::b::c<x::y, (int)4>" -> "c<y, 4>"
 std::string without_namespaces_and_casts(std::string_view name) {
   static constexpr std::string_view kCasts[] = {"(int)",  "(bool)",          "(unsigned int)",
                                                 "(long)", "(unsigned long)", "(short)"};
-  static constexpr std::string_view kUnnamed[] = {"<unnamed>::", "(anonymous namespace)::"};
+  static constexpr std::string_view kUnnamed = "(anonymous namespace)::";
   std::string bare;
   std::size_t word_start = 0;  // in `bare`: where the current qualified word began
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -76,10 +95,8 @@ std::string without_namespaces_and_casts(std::string_view name) {
       ++i;
       continue;
     }
-    const auto unnamed = std::find_if(std::begin(kUnnamed), std::end(kUnnamed),
-                                      [&](std::string_view u) { return rest.starts_with(u); });
-    if (unnamed != std::end(kUnnamed)) {
-      i += unnamed->size() - 1;
+    if (rest.starts_with(kUnnamed)) {
+      i += kUnnamed.size() - 1;
       continue;
     }
     const auto cast = std::find_if(std::begin(kCasts), std::end(kCasts),
@@ -125,7 +142,7 @@ using Candidates = std::array<std::string, kNumRounds>;
 
 Candidates candidates_of(const std::string& name) {
   constexpr std::array<std::size_t, kNumRounds> kLimits = {60, 90, 140};
-  const std::string readable = readable_kernel_name(name);
+  const std::string readable = without_unnamed(readable_kernel_name(name));
   const std::string bare = bare_kernel_name(name);
   const auto phrase = phrase_of(readable, bare);
   const std::string shown = phrase ? phrase->text : space_of_common_name(readable) + bare;
@@ -169,7 +186,7 @@ std::string_view own_kernel_name(std::string_view demangled) {
 }
 
 std::string bare_kernel_name(std::string_view name) {
-  const std::string readable = readable_kernel_name(name);
+  const std::string readable = without_unnamed(readable_kernel_name(name));
   // Only a function with a parameter list has its return type printed before it.
   const std::string_view declared = without_parameters(readable);
   const bool is_declaration = declared.size() < readable.size();

@@ -184,6 +184,51 @@ Counters load_counters(const InputFile& file) {
               reads_hint(counter_formats()));
 }
 
+std::vector<Counters> load_counter_files(const std::filesystem::path& path) {
+  std::error_code failure;
+  if (!std::filesystem::is_directory(path, failure)) {
+    std::vector<Counters> one;
+    one.push_back(load_counters(InputFile(path)));
+    return one;
+  }
+  // Reports come first: their values are not rounded.
+  std::vector<std::pair<bool, std::filesystem::path>> files;
+  for (std::filesystem::recursive_directory_iterator entry(path, failure), end;
+       !failure && entry != end; entry.increment(failure)) {
+    const std::filesystem::path extension = entry->path().extension();
+    if (extension == ".ncu-rep" || extension == ".csv" || extension == ".txt") {
+      files.emplace_back(extension != ".ncu-rep", entry->path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<Counters> all;
+  std::string first_unread;
+  std::int64_t num_unread = 0;
+  for (const auto& [is_printed, file] : files) {
+    try {
+      all.push_back(load_counters(InputFile(file)));
+    } catch (const Error& error) {
+      if (!is_printed || error.kind() != ErrorKind::kInput) {
+        throw;
+      }
+      first_unread = ++num_unread == 1 ? error.what() : first_unread;
+    }
+  }
+  if (all.empty()) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: no file of it has counters that gpuwhy reads{}", path.string(),
+                            first_unread.empty() ? "" : "; " + first_unread),
+                reads_hint(counter_formats()));
+  }
+  if (num_unread > 0) {
+    all.front().diagnostics.push_back(
+        {"counter_files_left_out", Severity::kWarning, num_unread,
+         fmt::format("{} of {} files in {} were left out: {}", num_unread, files.size(),
+                     path.string(), first_unread)});
+  }
+  return all;
+}
+
 std::vector<FormatInfo> recording_formats() {
   std::vector<FormatInfo> formats;
   for (const Importer* importer : kImporters) {

@@ -68,6 +68,10 @@ struct CounterImporter {
 // Reads Nsight Compute results of any format; errors name the file.
 Counters load_counters(const InputFile& file);
 
+// The same of all files of a folder and of those below it: reports, and pages that ncu printed. A
+// file without a table of ncu is left out, and said. A path of a file is that file.
+std::vector<Counters> load_counter_files(const std::filesystem::path& path);
+
 // All formats of recordings, and of counters, in the order in which they are tried.
 std::vector<FormatInfo> recording_formats();
 std::vector<FormatInfo> counter_formats();

@@ -284,7 +284,7 @@ bool KinetoEventReader::finish(const Fields& fields) {
                          ((pid || fields.pid == "CPU functions") && tid) ||
                          (event.kind == KinetoKind::kLegacyArrival && tid);
   if (!start || !duration || *duration < 0 || !has_place) {
-    is_unusable = true;
+    unusable = start && duration && has_place ? Unusable::kEndsFirst : Unusable::kNoNumber;
     return false;
   }
   if (event.kind == KinetoKind::kFunction && *duration < kLeastFunctionNs) {
@@ -310,7 +310,7 @@ bool KinetoEventReader::finish(const Fields& fields) {
 bool KinetoEventReader::read(ondemand::object& object) {
   event = KinetoEvent();
   is_wanted = false;
-  is_unusable = false;
+  unusable.reset();
   event.device = -1;
   event.stream = -1;
   Fields fields;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "ingest/kineto_event.h"
 #include "ingest/simdjson_parser.h"
+#include "trace/left_out.h"
 
 namespace gpuwhy {
 
@@ -17,7 +19,7 @@ class KinetoEventReader {
   // The last object, if it is wanted. Its texts are valid as long as the document.
   KinetoEvent event;
   bool is_wanted = false;
-  bool is_unusable = false;  // of a kind we keep, but without a time or a place
+  std::optional<Unusable> unusable;  // why it is left out, although of a kind we keep
 
   // False if the text is not valid JSON.
   bool read(simdjson::ondemand::object& object);

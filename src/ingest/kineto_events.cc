@@ -106,12 +106,14 @@ KinetoEvents::Parser::Walk KinetoEvents::Parser::walk(char* text, std::size_t le
   bool has_event = false;
   const auto hand_on = [&] {
     result.num_events += has_event ? 1 : 0;
-    result.num_unusable += std::exchange(reader.is_unusable, false) ? 1 : 0;
+    if (const auto why = std::exchange(reader.unusable, std::nullopt)) {
+      result.left_out[static_cast<std::size_t>(*why)].add(reader.event.kind == KinetoKind::kKernel);
+    }
     if (std::exchange(reader.is_wanted, false)) {
       sink(reader.event);
     }
   };
-  reader.is_unusable = false;
+  reader.unusable.reset();
   reader.is_wanted = false;
   for (auto element : array) {
     ondemand::value value;

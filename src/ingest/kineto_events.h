@@ -8,13 +8,14 @@
 
 #include "ingest/json_window.h"
 #include "ingest/kineto_event.h"
+#include "trace/left_out.h"
 
 namespace gpuwhy {
 
 // Statistics of reading an array of events.
 struct KinetoArray {
   std::uint64_t num_events = 0;             // of any kind
-  std::uint64_t num_unusable = 0;           // of a kind we keep, but without a time or a place
+  LeftOut left_out;                         // of a kind we keep
   bool was_repaired = false;                // control characters or invalid UTF-8 were replaced
   std::optional<std::uint64_t> stopped_at;  // where the text ended early or became invalid
 };

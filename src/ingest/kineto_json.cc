@@ -86,7 +86,10 @@ class KinetoLoader {
     const KinetoArray array =
         events_.read(window_, [&](const KinetoEvent& event) { builder_.add(event); });
     read_.num_events += array.num_events;
-    read_.num_unusable += array.num_unusable;
+    for (std::size_t why = 0; why < array.left_out.size(); ++why) {
+      read_.left_out[why].add(true, array.left_out[why].kernels);
+      read_.left_out[why].add(false, array.left_out[why].others);
+    }
     read_.was_repaired |= array.was_repaired;
     if (array.stopped_at) {
       read_.stopped_at = array.stopped_at;
@@ -269,12 +272,17 @@ class KinetoLoader {
                       "figure",
                       *read_.stopped_at, source_.is_cut_off() ? " (of the unpacked text)" : ""));
     }
-    add("unusable_event", Severity::kWarning, read_.num_unusable,
-        fmt::format("left out {}: no usable time, duration or thread",
-                    count_of(static_cast<std::int64_t>(read_.num_unusable), "event")));
-    add("implausible_event", Severity::kWarning, builder_.num_implausible(),
-        fmt::format("left out {}: a month or more from the first event, or as long",
-                    count_of(static_cast<std::int64_t>(builder_.num_implausible()), "event")));
+    read_.left_out[static_cast<std::size_t>(Unusable::kFarAway)] = builder_.num_implausible();
+    const EventCounts left_out = sum_of(read_.left_out);
+    trace_.capture.has_kernel_table |= left_out.kernels > 0;
+    trace_.capture.has_cuda |= left_out.kernels > 0;
+    const auto num_kernels = static_cast<std::int64_t>(trace_.kernels.size());
+    const auto num_kept = static_cast<std::int64_t>(builder_.num_kept());
+    add_left_out(read_.left_out,
+                 {num_kernels + left_out.kernels, num_kept - num_kernels + left_out.others},
+                 {"no usable time, duration or thread", "their duration is below 0",
+                  "a month or more from the first event, or as long"},
+                 trace_.diagnostics);
     add("repaired_text", Severity::kInfo, read_.was_repaired ? 1 : 0,
         "the text has bytes that JSON does not allow; in names they were replaced");
     add("python_stacks", Severity::kWarning, has_stacks_ ? 1 : 0,

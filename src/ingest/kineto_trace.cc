@@ -87,7 +87,7 @@ bool KinetoTrace::is_plausible(const KinetoEvent& event) {
 
 void KinetoTrace::add(const KinetoEvent& event) {
   if (!is_plausible(event)) {
-    ++num_implausible_;
+    num_implausible_.add(event.kind == KinetoKind::kKernel);
     return;
   }
   sum_ns_ += event.duration_ns;
@@ -155,7 +155,7 @@ void KinetoTrace::add_host_columns(Table& table, const KinetoEvent& event) {
 
 void KinetoTrace::add_gpu_work(const KinetoEvent& event) {
   if (devices_.size() >= kMostDevices && !devices_.contains(event.device)) {
-    ++num_implausible_;
+    num_implausible_.add(event.kind == KinetoKind::kKernel);
     return;
   }
   if (event.kind == KinetoKind::kKernel) {

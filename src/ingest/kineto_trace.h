@@ -50,7 +50,7 @@ class KinetoTrace {
   void add(const KinetoEvent& event);
 
   // Events dropped because of impossible times.
-  std::uint64_t num_implausible() const { return num_implausible_; }
+  const EventCounts& num_implausible() const { return num_implausible_; }
   std::uint64_t num_kept() const { return num_kept_; }
   // Start of the first event of the file.
   std::optional<std::int64_t> first_ns() const { return first_ns_; }
@@ -110,7 +110,7 @@ class KinetoTrace {
 
   std::optional<std::int64_t> first_ns_;
   std::int64_t sum_ns_ = 0;
-  std::uint64_t num_implausible_ = 0;
+  EventCounts num_implausible_;
   std::uint64_t num_kept_ = 0;
 };
 

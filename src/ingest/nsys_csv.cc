@@ -21,6 +21,7 @@
 #include "base/units.h"
 #include "ingest/ingest.h"
 #include "ingest/ncu_units.h"
+#include "trace/left_out.h"
 
 namespace gpuwhy {
 namespace {
@@ -164,20 +165,16 @@ KernelSummary parse_nsys_csv(std::string_view text) {
   }
   if (num_bad > 0) {
     summary.diagnostics.push_back(
-        {"summary_row_damaged", Severity::kWarning, num_bad,
-         fmt::format("left out {} of the kernel summary", count_of(num_bad, "damaged row"))});
+        {"summary_row_damaged",
+         is_large_part(num_bad, num_bad + static_cast<std::int64_t>(summary.rows.size()))
+             ? Severity::kImpossible
+             : Severity::kWarning,
+         num_bad,
+         fmt::format("left out {} of the kernel summary: no number where one belongs, or one "
+                     "below 0",
+                     count_of(num_bad, "damaged row"))});
   }
   return summary;
-}
-
-std::vector<KernelSummaryRow> select_top_kernels(const KernelSummary& summary, std::size_t n) {
-  std::vector<KernelSummaryRow> rows = summary.rows;
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const KernelSummaryRow& a, const KernelSummaryRow& b) {
-                     return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name < b.name;
-                   });
-  rows.resize(std::min(n, rows.size()));
-  return rows;
 }
 
 const Importer kNsysCsv = {

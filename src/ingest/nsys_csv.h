@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <string_view>
-#include <vector>
 
 #include "trace/kernel_summary.h"
 
@@ -12,8 +10,5 @@ namespace gpuwhy {
 // The kernel summary of nsys stats as CSV: gpukernsum, or cuda_gpu_kern_sum since 2023, with or
 // without grids and blocks. Throws kInput if the text has none.
 KernelSummary parse_nsys_csv(std::string_view text);
-
-// The `n` rows with the largest totals, largest first; equal ones by name.
-std::vector<KernelSummaryRow> select_top_kernels(const KernelSummary& summary, std::size_t n);
 
 }  // namespace gpuwhy

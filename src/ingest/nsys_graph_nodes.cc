@@ -21,7 +21,7 @@ void read_node_creations(const NsysTables& tables, TraceNumbers& numbers, Trace&
   for (const char* table : {"CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS"}) {
     const TableScan scan = tables.scan(table, column_names<NodeRow>());
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
-      scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
+      scan.scan(chunk, [&](std::size_t, const SqlValue* row, bool) {
         const bool is_usable = row[NodeRow::kStart].kind == SqlValue::Kind::kInteger &&
                                row[NodeRow::kThread].kind == SqlValue::Kind::kInteger &&
                                row[NodeRow::kNode].as_integer() != 0;

@@ -4,12 +4,15 @@
 // per chunk of rows, and lookup of texts by nsys' own ids.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
 
 #include "base/dictionary.h"
+#include "ingest/sqlite_pages.h"
 #include "trace/filter.h"
+#include "trace/left_out.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
@@ -96,22 +99,33 @@ inline std::uint64_t hash_of(const LaunchShape& shape) {
                        pair(shape.grid[2], shape.block[0]));
 }
 
-// Sum of durations, which must fit 63 bits, and number of implausible events.
+// Sum of durations, which must fit 63 bits, and rows that are left out, by Unusable.
 struct SeenTimes {
-  std::int64_t num_implausible = 0;
+  bool has_text = false;  // in a column of numbers: the row at hand
+  std::array<std::int64_t, 3> num_left_out{};
   double sum_ns = 0;
 
-  void add(std::int64_t start_ns, std::int64_t end_ns) {
-    if (is_plausible(start_ns, end_ns)) {
+  // The times of the row at hand. Those of a row that is left out are so far away that
+  // drop_implausible() drops it. False for these.
+  bool read(const SqlValue& start, const SqlValue& end, std::int64_t& start_ns,
+            std::int64_t& end_ns) {
+    constexpr auto kNumber = SqlValue::Kind::kInteger;
+    start_ns = start.integer;
+    end_ns = end.integer;
+    if (start.kind == kNumber && end.kind == kNumber && !has_text && start_ns <= end_ns &&
+        is_plausible(start_ns, end_ns)) {
       sum_ns += static_cast<double>(end_ns - start_ns);
-    } else {
-      ++num_implausible;
+      return true;
     }
+    const Unusable why = start.kind != kNumber || end.kind != kNumber || has_text
+                             ? Unusable::kNoNumber
+                         : is_plausible(start_ns, end_ns) ? Unusable::kEndsFirst
+                                                          : Unusable::kFarAway;
+    leave_out(why);
+    start_ns = end_ns = INT64_MIN;
+    return false;
   }
-  void add(const SeenTimes& other) {
-    num_implausible += other.num_implausible;
-    sum_ns += other.sum_ns;
-  }
+  void leave_out(Unusable why) { ++num_left_out[static_cast<std::size_t>(why)]; }
 };
 
 // Where a piece of GPU work ran, as a row has it, and the numbers of that in the chunk. Rows mostly

@@ -114,7 +114,7 @@ void TraceNumbers::read_devices(const NsysTables& tables) {
         static_cast<std::uint64_t>(row[DeviceRow::kClock].as_integer()) * (is_old ? 1000 : 1);
   };
   for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
-    scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
+    scan.scan(chunk, [&](std::size_t, const SqlValue* row, bool) {
       if (is_zero(row[DeviceRow::kMemoryBandwidth]) && is_zero(row[DeviceRow::kNumSms])) {
         return;
       }

@@ -137,7 +137,7 @@ class Loader {
   void read_strings() {
     const TableScan scan = tables_.scan("StringIds", column_names<StringRow>());
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
-      scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
+      scan.scan(chunk, [&](std::size_t, const SqlValue* row, bool) {
         const std::int64_t id = row[StringRow::kId].as_integer();
         const std::string_view text = row[StringRow::kValue].as_text();
         names_.add(id, intern_bounded(trace_.strings, text));
@@ -163,6 +163,7 @@ class Loader {
         }
       });
     }
+    capture.has_cpu_samples = tables_.has("COMPOSITE_EVENTS") || tables_.has("SCHED_EVENTS");
     if (tables_.has("TARGET_INFO_SESSION_START_TIME")) {
       tables_.file().query("SELECT min(utcEpochNs) FROM TARGET_INFO_SESSION_START_TIME",
                            [&](const auto& row) {
@@ -200,7 +201,10 @@ class Loader {
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
       tasks.push_back([&scan, &keys, chunk, keep] {
         ChunkKeys& mine = keys[chunk];
-        scan.scan(chunk, [&](std::size_t row, const SqlValue* values) { keep(row, values, mine); });
+        scan.scan(chunk, [&](std::size_t row, const SqlValue* values, bool are_whole) {
+          mine.times.has_text = !are_whole;
+          keep(row, values, mine);
+        });
         require_16_bits(mine.processes.keys.size(), mine.devices.keys.size());
       });
     }
@@ -209,9 +213,8 @@ class Loader {
   // The part of a GPU row that is the same for every kind of work.
   template <typename Table>
   static void keep_gpu_row(Table& table, std::size_t row, const SqlValue* values, ChunkKeys& keys) {
-    table.start_ns[row] = values[GpuRow::kStart].as_integer();
-    table.end_ns[row] = std::max(values[GpuRow::kEnd].as_integer(), table.start_ns[row]);
-    keys.times.add(table.start_ns[row], table.end_ns[row]);
+    keys.times.read(values[GpuRow::kStart], values[GpuRow::kEnd], table.start_ns[row],
+                    table.end_ns[row]);
     table.correlation[row] = correlation_of(values[GpuRow::kCorrelation]);
     const GpuNumbers numbers = keys.numbers_of(
         {values[GpuRow::kProcess].as_integer(), values[GpuRow::kDevice].as_integer(),
@@ -278,8 +281,11 @@ class Loader {
 
     const TableScan system_calls = tables_.scan("OSRT_API", column_names<SystemCallRow>());
     std::vector<std::vector<LongCall>> long_calls(system_calls.num_chunks());
+    std::vector<ChunkKeys> system_keys(system_calls.num_chunks());
     for (std::size_t chunk = 0; chunk < long_calls.size(); ++chunk) {
-      tasks.push_back([&, chunk] { find_long_calls(system_calls, chunk, long_calls[chunk]); });
+      tasks.push_back([&, chunk] {
+        find_long_calls(system_calls, chunk, system_keys[chunk].times, long_calls[chunk]);
+      });
     }
     run_tasks(tasks, num_threads_);
     trace_.capture.has_kernel_table = kernels.num_rows() > 0;
@@ -299,7 +305,10 @@ class Loader {
     for (std::uint32_t& thread : trace_.ranges.thread.span()) {
       thread = numbers_.thread(range_threads_[thread]);
     }
-    check_times({&kernel_keys, &call_keys, &copy_keys, &memset_keys, &graph_keys});
+    check_times({&kernel_keys, &call_keys, &copy_keys, &memset_keys, &graph_keys, &system_keys});
+    all_ = {static_cast<std::int64_t>(kernels.num_rows()),
+            static_cast<std::int64_t>(calls.num_rows() + trace_.copies.size() + graphs.num_rows() +
+                                      trace_.ranges.size() + system_calls.num_rows())};
     keep_long_calls(long_calls);
   }
 
@@ -311,12 +320,14 @@ class Loader {
     std::int64_t name = 0;
   };
 
-  static void find_long_calls(const TableScan& scan, std::size_t chunk,
+  static void find_long_calls(const TableScan& scan, std::size_t chunk, SeenTimes& times,
                               std::vector<LongCall>& calls) {
-    scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
-      const std::int64_t start_ns = row[SystemCallRow::kStart].as_integer();
-      const std::int64_t end_ns = row[SystemCallRow::kEnd].as_integer();
-      if (is_plausible(start_ns, end_ns) && end_ns - start_ns >= kLeastFunctionNs) {
+    scan.scan(chunk, [&](std::size_t, const SqlValue* row, bool are_whole) {
+      std::int64_t start_ns = 0;
+      std::int64_t end_ns = 0;
+      times.has_text = !are_whole;
+      if (times.read(row[SystemCallRow::kStart], row[SystemCallRow::kEnd], start_ns, end_ns) &&
+          end_ns - start_ns >= kLeastFunctionNs) {
         calls.push_back({start_ns, end_ns,
                          static_cast<std::uint64_t>(row[SystemCallRow::kThread].as_integer()),
                          row[SystemCallRow::kName].as_integer()});
@@ -348,12 +359,20 @@ class Loader {
   }
 
   void check_times(const std::vector<const std::vector<ChunkKeys>*>& tables) {
+    double sum_ns = range_times_.sum_ns;
+    const auto add = [this](const SeenTimes& times, bool is_kernel) {
+      for (std::size_t why = 0; why < left_out_.size(); ++why) {
+        left_out_[why].add(is_kernel, times.num_left_out[why]);
+      }
+    };
+    add(range_times_, false);
     for (const auto* keys : tables) {
       for (const ChunkKeys& chunk : *keys) {
-        times_.add(chunk.times);
+        sum_ns += chunk.times.sum_ns;
+        add(chunk.times, keys == tables.front());
       }
     }
-    require_sum_fits(times_.sum_ns, "events");
+    require_sum_fits(sum_ns, "events");
   }
 
   [[gnu::flatten]] void keep_kernel(std::size_t row, const SqlValue* values, ChunkKeys& keys) {
@@ -380,9 +399,8 @@ class Loader {
 
   void keep_call(std::size_t row, const SqlValue* values, ChunkKeys& keys) {
     ApiCalls& calls = trace_.api_calls;
-    calls.start_ns[row] = values[CallRow::kStart].as_integer();
-    calls.end_ns[row] = std::max(values[CallRow::kEnd].as_integer(), calls.start_ns[row]);
-    keys.times.add(calls.start_ns[row], calls.end_ns[row]);
+    keys.times.read(values[CallRow::kStart], values[CallRow::kEnd], calls.start_ns[row],
+                    calls.end_ns[row]);
     calls.thread[row] =
         keys.threads.id(static_cast<std::uint64_t>(values[CallRow::kThread].as_integer()));
     calls.correlation[row] = correlation_of(values[CallRow::kCorrelation]);
@@ -398,7 +416,7 @@ class Loader {
     Dictionary<std::uint64_t> threads;
     std::size_t kept = 0;
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
-      scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
+      scan.scan(chunk, [&](std::size_t, const SqlValue* row, bool) {
         const auto global_tid = static_cast<std::uint64_t>(row[NvtxRow::kThread].as_integer());
         const std::int64_t domain_id = row[NvtxRow::kDomainId].as_integer();
         const StringId text = row[NvtxRow::kText].kind == SqlValue::Kind::kText
@@ -410,16 +428,21 @@ class Loader {
           domains[{process_part(global_tid), domain_id}] = text;
         }
         const std::optional<RangeKind> kind = range_kind(event_type);
+        range_times_.has_text = !row[NvtxRow::kThread].is_whole_or_null();
+        if (!row[NvtxRow::kEventType].is_whole_or_null()) {
+          range_times_.leave_out(Unusable::kNoNumber);
+        }
         if (!kind) {
           return;
         }
-        const std::int64_t start_ns = row[NvtxRow::kStart].as_integer();
+        const SqlValue& start = row[NvtxRow::kStart];
         const SqlValue& end = row[NvtxRow::kEnd];
         const bool is_open = end.is_null() || end.as_integer() >= recording_end_ns_;
-        const std::int64_t end_ns = is_open ? start_ns : std::max(end.as_integer(), start_ns);
-        times_.add(start_ns, end_ns);
-        ranges.start_ns[kept] = start_ns;
-        ranges.end_ns[kept] = is_open ? kOpenEnd : end_ns;
+        if (range_times_.read(start, is_open ? start : end, ranges.start_ns[kept],
+                              ranges.end_ns[kept]) &&
+            is_open) {
+          ranges.end_ns[kept] = kOpenEnd;
+        }
         ranges.text[kept] = text;
         ranges.thread[kept] = threads.id(global_tid);
         ranges.kind[kept] = *kind;
@@ -509,12 +532,12 @@ class Loader {
 
   void add_diagnostics() {
     trace_.diagnostics = tables_.left_out();
-    if (times_.num_implausible > 0) {
+    if (sum_of(left_out_).sum() > 0) {
       drop_implausible(trace_);
-      trace_.diagnostics.push_back(
-          {"implausible_event", Severity::kWarning, times_.num_implausible,
-           fmt::format("left out {}: a year or more from the recording's start",
-                       count_of(times_.num_implausible, "event"))});
+      add_left_out(left_out_, all_,
+                   {"text, or nothing, where a number belongs", "they end before they start",
+                    "a year or more from the recording's start"},
+                   trace_.diagnostics);
     }
     std::int64_t num_open = 0;
     for (std::size_t row = 0; row < trace_.ranges.size(); ++row) {
@@ -537,7 +560,9 @@ class Loader {
   NameMap api_names_;
   NcclPayloads nccl_;
   std::vector<std::uint64_t> range_threads_;
-  SeenTimes times_;
+  SeenTimes range_times_;
+  EventCounts all_;
+  LeftOut left_out_;
 };
 
 bool is_nsys_sqlite(const InputFile& file) {

@@ -46,6 +46,8 @@ constexpr Table kTables[] = {
     {"EXPORT_META_DATA", Without::kLeaveOut, "name value"},
     {"META_DATA_EXPORT", Without::kLeaveOut, "name value"},
     {"META_DATA_CAPTURE", Without::kLeaveOut, "name value"},
+    {"COMPOSITE_EVENTS", Without::kSilent, "start"},
+    {"SCHED_EVENTS", Without::kSilent, "start"},
     {"ANALYSIS_DETAILS", Without::kLeaveOut, "duration"},
     {"DIAGNOSTIC_EVENT", Without::kLeaveOut, "timestamp severity text"},
 };

@@ -354,7 +354,7 @@ void TableScan::scan_with_sqlite(const RowFunction& row) const {
   std::size_t index = 0;
   file_.query(select_text(), [&](const auto& values) {
     if (index < num_rows_) {
-      row(index++, values.data());
+      row(index++, values.data(), std::ranges::all_of(values, &SqlValue::is_whole_or_null));
     }
   });
   // An index may have other rows than its table: those that were promised are not there.

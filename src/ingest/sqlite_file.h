@@ -79,8 +79,9 @@ class TableScan {
   std::size_t first_row(std::size_t chunk) const { return chunks_[chunk].first_row; }
   bool reads_pages() const { return reads_pages_; }
 
-  // Calls row(index among all rows, values of `columns`) for each row of the chunk.
-  using RowFunction = std::function<void(std::size_t, const SqlValue*)>;
+  // Calls row(index among all rows, values of `columns`, whether all of them are whole numbers or
+  // null) for each row of the chunk. SQLite lets any column hold text.
+  using RowFunction = std::function<void(std::size_t, const SqlValue*, bool)>;
   template <typename Row>
   void scan(std::size_t chunk, Row&& row) const;
 
@@ -131,7 +132,7 @@ void TableScan::scan(std::size_t chunk, Row&& row) const {
       if (!reader.read(page, i)) {
         throw_damaged(file_, table_);
       }
-      row(index++, reader.values());
+      row(index++, reader.values(), reader.are_whole());
     }
     file_.passed(layout.page_size);
   }

@@ -356,13 +356,17 @@ bool RecordReader::read_payload(const char* payload, const char* end) {
         return false;
       }
       read_planned(*plan, payload);
+      are_whole_ = plan->others.empty();
       return true;
     }
   }
   last_ = nullptr;
   const char* const types_end = payload + header_size;
-  return read_types(types, types_end, {types_end, static_cast<std::size_t>(end - types_end)},
-                    slot_of_, values_.data());
+  const bool is_valid =
+      read_types(types, types_end, {types_end, static_cast<std::size_t>(end - types_end)}, slot_of_,
+                 values_.data());
+  are_whole_ = std::ranges::all_of(values_, &SqlValue::is_whole_or_null);
+  return is_valid;
 }
 
 bool RecordReader::read(std::uint32_t page, std::uint32_t i) {

@@ -27,6 +27,7 @@ struct SqlValue {
   // 0 for anything but an integer.
   std::int64_t as_integer() const { return kind == Kind::kInteger ? integer : 0; }
   std::string_view as_text() const { return kind == Kind::kText ? text : std::string_view{}; }
+  bool is_whole_or_null() const { return kind == Kind::kInteger || kind == Kind::kNull; }
 };
 
 namespace sqlite_pages {
@@ -80,6 +81,8 @@ class RecordReader {
   // Reads the record of cell `i` into values(). False if the bytes violate the format.
   bool read(std::uint32_t page, std::uint32_t i);
   const SqlValue* values() const { return values_.data(); }
+  // Whether they are all whole numbers or null.
+  bool are_whole() const { return are_whole_; }
 
  private:
   static constexpr std::size_t kMostHeader = 64;  // of records that are planned, in bytes
@@ -116,6 +119,7 @@ class RecordReader {
   const std::vector<int>& slot_of_;
   int rowid_slot_;
   std::vector<SqlValue> values_;
+  bool are_whole_ = true;
   std::atomic<std::uint64_t>& spilled_;
   std::uint64_t page_used_ = 0;  // by the records of this page so far
   std::string spill_;            // a payload that overflows its page

@@ -7,8 +7,9 @@
 
 namespace gpuwhy {
 
-// kDataLoss: figures are incomplete. kWarning: figures may mislead. kInfo: worth knowing.
-enum class Severity { kInfo, kWarning, kDataLoss };
+// kImpossible: numbers contradict each other, and no figure holds. kDataLoss: figures are
+// incomplete. kWarning: figures may mislead. kInfo: worth knowing.
+enum class Severity { kInfo, kWarning, kDataLoss, kImpossible };
 
 // An imperfection of the data that does not stop an analysis. Shown under "Data quality", never
 // thrown.

@@ -143,11 +143,6 @@ void keep_only(const KeptRows& kept, Trace& trace) {
   drop_idle_devices(trace);
 }
 
-bool is_plausible(std::int64_t start_ns, std::int64_t end_ns) {
-  constexpr std::int64_t kMostNs = 365LL * 24 * 3600 * 1'000'000'000;
-  return start_ns > -kMostNs && start_ns < kMostNs && end_ns > -kMostNs && end_ns < kMostNs;
-}
-
 void require_sum_fits(double sum_ns, std::string_view what) {
   constexpr double kMostSumNs = 4e18;
   if (sum_ns > kMostSumNs) {

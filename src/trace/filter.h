@@ -38,7 +38,10 @@ void keep_only(const KeptRows& kept, Trace& trace);
 
 // Whether an event is plausible in a recording whose times start at 0. No recording lasts a year,
 // and neither differences of such times nor sums of millions of them overflow.
-bool is_plausible(std::int64_t start_ns, std::int64_t end_ns);
+inline bool is_plausible(std::int64_t start_ns, std::int64_t end_ns) {
+  constexpr std::int64_t kMostNs = 365LL * 24 * 3600 * 1'000'000'000;
+  return start_ns > -kMostNs && start_ns < kMostNs && end_ns > -kMostNs && end_ns < kMostNs;
+}
 
 // Drops implausible events. For recordings whose times start at 0.
 void drop_implausible(Trace& trace);

@@ -270,6 +270,7 @@ CaptureInfo join_captures(std::vector<TracePart>& parts) {
     const CaptureInfo& one = part.trace.capture;
     capture.has_cuda |= one.has_cuda;
     capture.has_kernel_table |= one.has_kernel_table;
+    capture.has_cpu_samples |= one.has_cpu_samples;
     capture.graph_mode = capture.graph_mode == one.graph_mode ? capture.graph_mode : "";
     capture.tool_version = capture.tool_version == one.tool_version ? capture.tool_version : "";
     capture.schema_version =

@@ -278,6 +278,7 @@ struct CaptureWindow {
   std::int64_t capture_start_ns = 0;  // of the whole recording: users count from here
   std::string why;                    // in words: "steps 10..20 of 64"
   bool is_by_time = false;            // else it holds whole steps, or all work
+  std::int64_t first_step = 0;        // the number of its first step in the whole recording
 };
 
 // What the name of a file says of the rank that wrote it: "dp0_pp1_tp3", "rank-3".
@@ -309,8 +310,9 @@ struct CaptureInfo {
   std::optional<std::int64_t> rank;        // of the process among those of one job
   std::optional<std::int64_t> world_size;  // their number
   bool has_cuda = false;                   // any table of CUDA activity
-  bool has_kernel_table = false;
-  std::optional<std::int64_t> utc_ns;  // UTC at time 0 of the recording's clock
+  bool has_kernel_table = false;           // kernels, even if none of them can be used
+  bool has_cpu_samples = false;            // or switches of threads; their rows are not read
+  std::optional<std::int64_t> utc_ns;      // UTC at time 0 of the recording's clock
   // When the tool began to record, which may be before the first event; nullopt: unknown.
   std::optional<std::int64_t> session_start_ns;
   std::optional<CaptureWindow> window;  // nullopt: all of it

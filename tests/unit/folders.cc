@@ -6,7 +6,7 @@
 namespace gpuwhy {
 
 const char* corpus_folder() {
-  return GPUWHY_CORPUS;
+  return GPUWHY_TEST_CORPUS;
 }
 
 const char* data_folder() {

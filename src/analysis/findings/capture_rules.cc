@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analysis/findings/rule.h"
+#include "base/cut_name.h"
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -37,7 +38,9 @@ void check_gpu_activity(const FindingContext& context) {
   }
   Finding& finding = context.block("no_gpu_activity");
   finding.sentence =
-      !analysis.absent.empty()   ? "there is no recording: " + printable(analysis.absent)
+      !analysis.absent.empty() ? "there is no recording: " + printable(analysis.absent)
+      : analysis.capture.has_kernel_table
+          ? "kernels were recorded, but none takes any time in the part that was asked for"
       : !analysis.copies.empty() ? "only copies and memsets were recorded on the GPU, no kernel"
       : analysis.capture.has_cuda
           ? "CUDA calls were recorded, but no kernel"
@@ -120,13 +123,22 @@ void check_missing_calls(const FindingContext& context) {
   finding.evidence = {"capture.calls", "capture.numbered_calls"};
 }
 
-// nsys reports dropped events in its own messages; importers report files that end early.
+// nsys reports dropped events in its own messages; importers report files that end early, and rows
+// that cannot be right.
 void check_data_loss(const FindingContext& context) {
+  const FormatInfo& format = context.analysis.capture.format;
   for (const Diagnostic& diagnostic : context.analysis.diagnostics) {
-    if (diagnostic.severity == Severity::kDataLoss) {
-      Finding& finding = context.block("data_loss");
-      finding.sentence = "the recording is incomplete: " + printable(diagnostic.sentence);
-      finding.next = context.analysis.capture.format.record_less;
+    const bool is_impossible = diagnostic.severity == Severity::kImpossible;
+    if (is_impossible || diagnostic.severity == Severity::kDataLoss) {
+      Finding& finding = context.block(is_impossible ? "impossible_rows" : "data_loss");
+      finding.sentence =
+          (is_impossible ? "the recording contradicts itself: " : "the recording is incomplete: ") +
+          printable(diagnostic.sentence);
+      finding.next = is_impossible ? fmt::format(
+                                         "make the file again, unchanged: {}; if it says "
+                                         "the same, record again",
+                                         format.made_with)
+                                   : std::string(format.record_less);
       finding.evidence = {fmt::format("data_quality[kind={}].count", diagnostic.kind)};
     }
   }
@@ -156,16 +168,17 @@ void check_overhead(const FindingContext& context) {
         std::find_if(context.analysis.stages.begin(), context.analysis.stages.end(),
                      [&](const StageSummary& row) { return row.stage == overhead.stage; });
     const bool is_nested = stage != context.analysis.stages.end() && stage->is_nested;
-    if (overhead.fraction <= kMostOverhead || is_nested) {
+    const double longer = overhead.profiled_mean_ns / overhead.baseline_mean_ns - 1;
+    if (longer <= kMostOverhead || is_nested) {
       continue;
     }
     Finding& finding = context.note("profiler_overhead", overhead.stage);
     finding.sentence =
-        fmt::format("the profiler made {} {} longer: part of its time is profiler overhead",
-                    printable(overhead.stage), format_fraction(overhead.fraction));
+        fmt::format("{} took {} longer under the profiler: part of its time is profiler overhead",
+                    printable_name(overhead.stage), format_fraction(longer));
     finding.next = "record less: run.mode=light";
     finding.evidence = {
-        fmt::format("overhead[stage={}].overhead_fraction", path_value(overhead.stage))};
+        fmt::format("overhead[stage={}].profiled_mean_ns", path_value(overhead.stage))};
   }
 }
 
@@ -186,7 +199,7 @@ void check_first_range(const FindingContext& context) {
     finding.confidence = "medium";
     finding.sentence = fmt::format(
         "the first {} took {}, {:.1f} times the mean of the others: warm-up, or the profiler starting",
-        printable(stage.stage), format_duration_ns(stage.first_ns), ratio);
+        printable_name(stage.stage), format_duration_ns(stage.first_ns), ratio);
     finding.next = "use the steady mean, which excludes it; warm up before profiling starts";
     finding.evidence = {
         fmt::format("stages[stage={}].host_first_ns", path_value(stage.stage)),
@@ -270,7 +283,7 @@ std::string rate_words(const Analysis& analysis, const GemmRate* rate) {
   return rate == nullptr
              ? ""
              : fmt::format("; {} of {} takes {} at {:.4g} TFLOP/s, {} of the GPU's peak",
-                           printable(rate->op), printable(rate->dims),
+                           printable_name(rate->op), printable_name(rate->dims),
                            format_fraction(fraction_of(rate->total_ns, analysis.kernel_ns)),
                            *rate->flops_per_s / 1e12, format_fraction(*rate->peak_fraction));
 }
@@ -363,8 +376,9 @@ void check_largest_part(const FindingContext& context) {
   finding.sentence = fmt::format(
       "{} of kernel time is {} kernels; the largest kernel is {} with {} in {} {}, median {}{}",
       format_fraction(fraction_of(family.total_ns, analysis.kernel_ns)), family.family,
-      printable(top.short_name), format_fraction(fraction_of(top.total_ns, analysis.kernel_ns)),
-      top.calls, top.calls == 1 ? "launch" : "launches", format_duration_ns(top.median_ns),
+      printable_name(top.short_name),
+      format_fraction(fraction_of(top.total_ns, analysis.kernel_ns)), top.calls,
+      top.calls == 1 ? "launch" : "launches", format_duration_ns(top.median_ns),
       rate_words(analysis, rate));
   finding.next = largest_part_advice(context, family.family, rate);
   finding.evidence = {fmt::format("families[family={}].total_ns", family.family)};

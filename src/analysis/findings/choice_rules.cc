@@ -11,6 +11,7 @@
 #include "analysis/findings/rule.h"
 #include "analysis/gpu_generation.h"
 #include "analysis/kernel_names.h"
+#include "base/cut_name.h"
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -150,7 +151,7 @@ void check_flash_generation(const FindingContext& context) {
     finding.confidence = "high";
     finding.sentence =
         fmt::format("{} is FlashAttention 2, built for Ampere, on a Hopper GPU ({})",
-                    time_in(found.time_ns, row), printable(found.largest->short_name));
+                    time_in(found.time_ns, row), printable_name(found.largest->short_name));
     finding.next =
         "use FlashAttention 3 (flash_attn_interface; in vLLM it is the default on Hopper) or "
         "cuDNN's attention: 1.5 to 2 times as fast on Hopper";
@@ -172,7 +173,7 @@ void check_layouts(const FindingContext& context) {
     finding.confidence = "high";
     finding.sentence = fmt::format(
         "{} is conversion between NCHW and NHWC around convolutions ({} launches; most time: {})",
-        time_in(found.time_ns, row), found.calls, printable(found.largest->short_name));
+        time_in(found.time_ns, row), found.calls, printable_name(found.largest->short_name));
     finding.next = !context.workload.is_pytorch
                        ? "keep images in NHWC from end to end"
                        : fmt::format(
@@ -240,7 +241,7 @@ void check_empty_sms(const FindingContext& context) {
         "{} is kernels with fewer blocks than the GPU has SMs ({}); most of it: {} with grid and block "
         "{}, {} {} of {}",
         time_in(shown_ns, row), device->num_sms,
-        printable(short_kernel_names({largest->kernel_name})[0]), largest->shape.text(),
+        printable_name(short_kernel_names({largest->kernel_name})[0]), largest->shape.text(),
         largest->calls, largest->calls == 1 ? "launch" : "launches",
         format_duration_ns(largest->median_ns));
     finding.next =

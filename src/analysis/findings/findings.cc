@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "analysis/findings/rule.h"
+#include "base/cut_name.h"
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -261,7 +262,7 @@ std::string stage_words(const StageLedger& row) {
          : row.stage == "capture" ? "the recording"
          : row.stage == "mixed"   ? "mixed steps"
          : row.stage == "step"    ? (row.num_instances == 1 ? "the step" : "the steps")
-                                  : printable(row.stage);
+                                  : printable_name(row.stage);
 }
 
 std::string time_in(std::int64_t time_ns, const StageLedger& row) {
@@ -292,6 +293,10 @@ Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
   const Workload workload = workload_of(analysis);
   for (const auto rule : kFindingRules) {
     rule({analysis, facts, scopes, workload, findings});
+  }
+  // Where numbers cannot be right, nothing else that they say matters.
+  if (std::ranges::count(findings.found, "impossible_rows", &Finding::id) > 0) {
+    std::erase_if(findings.found, [](const Finding& one) { return one.id != "impossible_rows"; });
   }
   // Where next to nothing ran, no time can be saved, and names of families do not matter.
   const bool is_next_to_none =

@@ -12,6 +12,7 @@
 #include "analysis/capture_summary.h"
 #include "analysis/findings/rule.h"
 #include "analysis/host_chain.h"
+#include "base/cut_name.h"
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -45,26 +46,27 @@ std::vector<std::string> evidence_of(const StageLedger& row, IdleKind kind) {
 std::string place_of(const KindOfGaps& kind) {
   std::string place;
   if (!kind.call.empty()) {
-    place = fmt::format(": {} in {}", format_duration_ns(kind.in_call_ns), printable(kind.call));
+    place =
+        fmt::format(": {} in {}", format_duration_ns(kind.in_call_ns), printable_name(kind.call));
   }
   if (!kind.scope.empty()) {
     place += fmt::format("{} {} in '{}'", place.empty() ? ":" : ",",
-                         format_duration_ns(kind.in_scope_ns), printable(kind.scope));
+                         format_duration_ns(kind.in_scope_ns), printable_name(kind.scope));
   }
   for (const auto& [scope, time_ns] : kind.scopes) {
     place += fmt::format("{} {} in '{}'", place.empty() ? ":" : ",", format_duration_ns(time_ns),
-                         printable(scope));
+                         printable_name(scope));
   }
   return place;
 }
 
 // " in cudaStreamSynchronize, called in 'aten::item'".
 std::string names_of(const KindOfGaps& kind) {
-  std::string scopes = kind.scope.empty() ? "" : fmt::format("'{}'", printable(kind.scope));
+  std::string scopes = kind.scope.empty() ? "" : fmt::format("'{}'", printable_name(kind.scope));
   for (const auto& [scope, time_ns] : kind.scopes) {
-    scopes += fmt::format("{}'{}'", scopes.empty() ? "" : ", ", printable(scope));
+    scopes += fmt::format("{}'{}'", scopes.empty() ? "" : ", ", printable_name(scope));
   }
-  return (kind.call.empty() ? "" : " in " + printable(kind.call)) +
+  return (kind.call.empty() ? "" : " in " + printable_name(kind.call)) +
          (scopes.empty() ? "" : ", called in " + scopes);
 }
 
@@ -75,7 +77,7 @@ std::string waits_per_step(const KindOfGaps& waits, const StageLedger& row) {
   }
   const auto per_step =
       static_cast<double>(waits.num_gaps) / static_cast<double>(row.num_instances);
-  return fmt::format("; {:.3g} waits per {} left it idle", per_step, printable(row.stage));
+  return fmt::format("; {:.3g} waits per {} left it idle", per_step, printable_name(row.stage));
 }
 
 std::string gaps_text(const KindOfGaps& kind) {
@@ -222,18 +224,26 @@ void check_launches(const FindingContext& context, const StageLedger& row, const
   }
 }
 
+// Where the user sees what a thread does. Few recordings have samples of the CPU.
+std::string cpu_rows(const Analysis& analysis) {
+  return analysis.capture.has_cpu_samples
+             ? "look at the CPU rows of nsys"
+             : "record CPU samples too (nsys profile --sample=process-tree)";
+}
+
 // Calls of the operating system that wait for another thread, and those that read files.
-std::string system_call_advice(std::string_view call) {
+std::string system_call_advice(const Analysis& analysis, std::string_view call) {
   const auto has = [&](std::string_view word) { return call.find(word) != std::string_view::npos; };
   if (has("futex") || has("wait") || has("poll") || has("select") || has("lock") || has("join")) {
-    return "the thread that launches was waiting for another thread: find out what that one did, with "
-           "NVTX ranges in it or in the CPU rows of nsys";
+    return "the thread that launches was waiting for another thread: find out what that one did: put "
+           "NVTX ranges in it, or " +
+           cpu_rows(analysis);
   }
   if (has("read") || has("open") || has("write") || has("mmap") || has("fsync")) {
     return "the thread that launches was busy with files: read ahead or write in another thread";
   }
-  return "find out what calls it: put NVTX ranges around parts of the loop, or look at the CPU rows "
-         "of nsys";
+  return "find out what calls it: put NVTX ranges around parts of the loop, or " +
+         cpu_rows(analysis);
 }
 
 // Whether an operator launched kernels itself.
@@ -262,7 +272,7 @@ std::string known_scope_advice(std::string_view scope) {
 std::string work_advice(const FindingContext& context, const StageLedger& row,
                         const KindOfGaps& gaps) {
   if (gaps.scope.ends_with("()")) {
-    return system_call_advice(gaps.scope);
+    return system_call_advice(context.analysis, gaps.scope);
   }
   const std::string& main_scope =
       gaps.scope.empty() && !gaps.scopes.empty() ? gaps.scopes.front().first : gaps.scope;
@@ -281,7 +291,7 @@ std::string work_advice(const FindingContext& context, const StageLedger& row,
     return fmt::format(
         "'{}' takes this long on the CPU in every {}: run it on the GPU, or prepare its result in another "
         "thread",
-        printable(gaps.scope), printable(row.stage));
+        printable_name(gaps.scope), printable_name(row.stage));
   }
   if (is_of_model(gaps.scope) ||
       std::any_of(gaps.scopes.begin(), gaps.scopes.end(), is_any_of_model)) {
@@ -297,18 +307,16 @@ std::string work_advice(const FindingContext& context, const StageLedger& row,
     return context.analysis.capture.format.tool_id == "kineto"
                ? "find out what it does: record with with_stack=True, or put "
                  "torch.profiler.record_function around parts of the loop"
-           : context.workload.is_pytorch
-               ? "find out what it does: put torch.cuda.nvtx.range around parts of the loop, or look "
-                 "at the CPU rows of nsys"
-               : "find out what it does: put NVTX ranges around parts of the loop, or look at the CPU "
-                 "rows of nsys";
+               : fmt::format("find out what it does: put {} around parts of the loop, or {}",
+                             context.workload.is_pytorch ? "torch.cuda.nvtx.range" : "NVTX ranges",
+                             cpu_rows(context.analysis));
   }
   if (gaps.scope.find("DataLoader") != std::string::npos) {
     return "load data while the GPU works: DataLoader(num_workers=4, pin_memory=True, "
            "prefetch_factor=2)";
   }
   return fmt::format("move '{}' to another thread, overlap it with GPU work, or do less of it",
-                     printable(gaps.scope));
+                     printable_name(gaps.scope));
 }
 
 // Time in the scopes that the sentence names: what advice about them can save.

@@ -11,6 +11,7 @@
 
 #include "analysis/findings/fused_paths.h"
 #include "analysis/findings/rule.h"
+#include "base/cut_name.h"
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -208,7 +209,7 @@ std::string largest_row(const KernelChains& chains, const FusedPath* path) {
     return "";
   }
   return fmt::format("; {} of it is {} times {}{}", format_duration_ns(chains.row_ns),
-                     chains.num_rows, printable(chains.row_kernels),
+                     chains.num_rows, printable_name(chains.row_kernels),
                      path == nullptr ? "" : fmt::format(" (with {} in parts)", path->what));
 }
 
@@ -309,7 +310,7 @@ std::string where_to_look(const Analysis& analysis, const std::string& stage) {
   std::vector<std::pair<std::int64_t, std::string>> parts;
   parts.reserve(above_ns.size());
   for (const auto& [part, time_ns] : above_ns) {
-    parts.emplace_back(time_ns, fmt::format("{} ({} above this GPU's limit)", printable(part),
+    parts.emplace_back(time_ns, fmt::format("{} ({} above this GPU's limit)", printable_name(part),
                                             format_duration_ns(time_ns)));
   }
   std::sort(parts.rbegin(), parts.rend());
@@ -333,7 +334,7 @@ std::string where_to_look(const Analysis& analysis, const std::string& stage) {
              : fmt::format(
                    "begin with the {} kernels ({} of the kernel time): data type, shapes, "
                    "batch",
-                   printable(most->first),
+                   printable_name(most->first),
                    format_fraction(static_cast<double>(most->second) /
                                    static_cast<double>(all_ns)));
 }
@@ -373,7 +374,7 @@ void check_roofs(const FindingContext& context) {
       finding.sentence = fmt::format(
           "while busy in {1}, {0} reaches {2} of its {3} roof: the kernels themselves are slow, not only "
           "the gaps between them",
-          row.device, printable(stage.stage), format_fraction(busy_fraction),
+          row.device, printable_name(stage.stage), format_fraction(busy_fraction),
           is_memory ? "memory" : "compute");
       finding.next = where_to_look(analysis, stage.stage);
       finding.evidence = {
@@ -429,7 +430,7 @@ void check_counters(const FindingContext& context) {
     finding.bound = difference(record.covered_ns, "of this kernel", record.covered_ns - saving_ns,
                                "at its roof, by its counters");
     finding.sentence =
-        fmt::format("{} {}: {}", printable(record.short_name),
+        fmt::format("{} {}: {}", printable_name(record.short_name),
                     is_starved ? fmt::format("has an occupancy of {}", format_fraction(occupancy))
                                : std::string("is far from its roof"),
                     counters.roofline.reason);

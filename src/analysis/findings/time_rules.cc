@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "analysis/findings/rule.h"
+#include "base/cut_name.h"
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -167,7 +168,7 @@ void add_bandwidth(const FindingContext& context, const StageLedger& row, Findin
     const std::string least = fmt::format("{:.3g}", *rate.bus_min_bytes_per_s / 1e9);
     const std::string most = fmt::format("{:.3g}", *rate.bus_max_bytes_per_s / 1e9);
     finding.sentence +=
-        fmt::format("; {} ran at {} GB/s of bus bandwidth", printable(rate.collective),
+        fmt::format("; {} ran at {} GB/s of bus bandwidth", printable_name(rate.collective),
                     least == most ? most : least + " to " + most);
     const std::string path =
         fmt::format("collective_rates[collective={},group={},dtype={}].",
@@ -252,8 +253,13 @@ void check_graph_idle(const FindingContext& context) {
         "{} is idle time between nodes of CUDA graphs: nodes that were not recorded, or that wait for "
         "each other",
         time_in(time_ns, row));
+    const CaptureInfo& capture = context.analysis.capture;
     finding.next =
-        "record the nodes of graphs (nsys: --cuda-graph-trace=node), and see whether the time stays";
+        capture.graph_mode == "Node" || capture.format.tool_id != "nsys"
+            ? "the nodes were recorded: look for copies and host functions in the graph, and "
+              "for nodes that depend on each other without need"
+            : "record the nodes of graphs (nsys: --cuda-graph-trace=node), and see whether "
+              "the time stays";
     finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.graph",
                                     path_value(row.stage), row.device)};
   }
@@ -282,7 +288,7 @@ void check_unrecorded(const FindingContext& context) {
         row.unrecorded_call.empty()
             ? ""
             : fmt::format(" ({} of it in {})", format_duration_ns(row.unrecorded_call_ns),
-                          printable(row.unrecorded_call));
+                          printable_name(row.unrecorded_call));
     if (is_between) {
       finding.sentence =
           part +

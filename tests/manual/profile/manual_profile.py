@@ -18,7 +18,7 @@ GPU_FILES = ["ncu/cmd.txt", "ncu/log.txt", "ncu/plan.json", "ncu/sections.txt"]
 METRICS = ["verdict", "capture", "findings", "stages", "baseline", "overhead", "ledgers", "efficiency", "families",
            "kernels", "counters", "data_quality"]
 # Reports for people, each with the words its headings must have.
-REPORTS = {"report.md": ["timings", "mfu"], "stakeholder_summary.md": ["what was run", "how fast it is", "what to do first"],
+REPORTS = {"report.md": ["timings", "mfu"], "stakeholder_summary.md": ["executive summary", "recommendations", "mfu", "top kernels"],
            "operators.md": ["operator"]}
 
 

@@ -12,6 +12,7 @@
 namespace gpuwhy {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -152,6 +153,31 @@ TEST(Findings, WhatTheHostDidDecidesWhatHelps) {
   analysis.stages[0].num_kernels = 10;
   analysis.stages[0].num_graph_kernels = 9;
   EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("already run in graphs"));
+}
+
+// Advice names what the recording has.
+TEST(Findings, AdviceIsAboutRowsThatWereRecorded) {
+  for (const char* scope : {"", "futex()", "ioctl()"}) {
+    Analysis analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}});
+    analysis.capture.format.tool_id = "nsys";
+    analysis.ledgers[0].causes = {{Bucket::kLaunchLate,
+                                   {IdleKind::kHostWork, "", scope},
+                                   10,
+                                   200'000'000,
+                                   190'000'000,
+                                   20'000'000}};
+    EXPECT_THAT(find_findings(analysis, {}).found.at(0).next,
+                AllOf(HasSubstr("NVTX"), HasSubstr("record CPU samples too")));
+    analysis.capture.has_cpu_samples = true;
+    EXPECT_THAT(find_findings(analysis, {}).found.at(0).next,
+                AllOf(HasSubstr("NVTX"), HasSubstr("look at the CPU rows of nsys")));
+  }
+  Analysis graphs = analysis_with({{Bucket::kGraph, 200'000'000}});
+  graphs.capture.format.tool_id = "nsys";
+  graphs.capture.graph_mode = "Graph";
+  EXPECT_THAT(find_findings(graphs, {}).found.at(0).next, HasSubstr("--cuda-graph-trace=node"));
+  graphs.capture.graph_mode = "Node";
+  EXPECT_THAT(find_findings(graphs, {}).found.at(0).next, HasSubstr("the nodes were recorded"));
 }
 
 TEST(Findings, PinnedMemoryIsOneChange) {
@@ -532,13 +558,24 @@ TEST(Findings, ABadRecordingComesFirst) {
   EXPECT_FALSE(findings.silent.empty()) << "rules that need a ledger say so";
 }
 
+TEST(Findings, NumbersThatCannotBeRightSaveNothing) {
+  Analysis analysis = analysis_with({{Bucket::kCopy, 400'000'000}});
+  analysis.diagnostics = {{"unusable_event", Severity::kWarning, 1, "left out 1 of 999 kernels"}};
+  EXPECT_THAT(ids_of(find_findings(analysis, {})), ElementsAre("exposed_copy"));
+  analysis.diagnostics[0].severity = Severity::kImpossible;
+  EXPECT_THAT(ids_of(find_findings(analysis, {})), ElementsAre("impossible_rows"));
+  analysis.kernel_ns = 0;
+  EXPECT_THAT(ids_of(find_findings(analysis, {})), ElementsAre("impossible_rows"))
+      << "not that none was recorded";
+}
+
 TEST(Findings, TheProfilersShareIsNamed) {
   Analysis analysis = analysis_with({});
   const std::vector<SilentRule> silent = find_findings(analysis, {}).silent;
   EXPECT_TRUE(std::any_of(silent.begin(), silent.end(),
                           [](const SilentRule& rule) { return rule.id == "profiler_overhead"; }));
   analysis.baseline.resize(1);
-  analysis.overheads = {{"decode", 100, 120, 0.2}, {"prefill", 100, 130, 0.3}};
+  analysis.overheads = {{"decode", 100, 120}, {"prefill", 100, 130}};
   const Findings findings = find_findings(analysis, {});
   ASSERT_THAT(ids_of(findings), ElementsAre("profiler_overhead"));
   EXPECT_EQ(findings.found[0].stage, "prefill");
@@ -678,7 +715,7 @@ TEST(Findings, EvidenceQuotesStageNames) {
   analysis.stages[0].first_ns = 20'000'000;
   analysis.stages[0].steady_mean_ns = 10'000'000;
   analysis.baseline.resize(1);
-  analysis.overheads = {{name, 100, 130, 0.3}};
+  analysis.overheads = {{name, 100, 130}};
   StageEfficiency efficiency;
   efficiency.stage = name;
   efficiency.busy_ns = 600'000'000;

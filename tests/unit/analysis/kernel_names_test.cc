@@ -24,6 +24,12 @@ TEST(Names, WhatAllNamesShareGoes) {
             "fused_add_rms_norm_kernel<BFloat16, 8>")
       << "a > in round brackets compares";
   EXPECT_EQ(bare_kernel_name("void at::<unnamed>::f<a::(anonymous namespace)::g>(int)"), "f<g>");
+  EXPECT_EQ(
+      bare_kernel_name("void unnamed>::f<unnamed>::T<2>, int, 8>(char *, unnamed>::M<T1>, int)"),
+      "f<T<2>, int, 8>")
+      << "as ncu prints it";
+  EXPECT_EQ(bare_kernel_name("void f<4, unnamed>::g(It &)::[lambda() (instance 1)]>(int)"),
+            bare_kernel_name("void f<4, at::<unnamed>::g(It &)::[lambda() (instance 1)]>(int)"));
   EXPECT_EQ(bare_kernel_name("ampere_sgemm_128x64_tn"), "ampere_sgemm_128x64_tn");
   EXPECT_EQ(bare_kernel_name("[CUDA graph, recorded as a whole]"),
             "[CUDA graph, recorded as a whole]");

@@ -397,8 +397,10 @@ TEST(KinetoJson, WrongTypesAndMissingFieldsAreCounted) {
   ASSERT_EQ(trace.kernels.size(), 2U);
   EXPECT_EQ(trace.kernels.correlation[1], kNone);
   EXPECT_EQ(trace.shapes[trace.kernels.shape[1]].text(), "0x0x0/1x2x3");
-  ASSERT_THAT(kinds_of(trace), ElementsAre("unusable_event"));
-  EXPECT_EQ(trace.diagnostics[0].count, 6);
+  ASSERT_THAT(kinds_of(trace), ElementsAre("unusable_event", "ends_before_start"));
+  EXPECT_EQ(trace.diagnostics[0].count, 5);
+  EXPECT_EQ(trace.diagnostics[1].sentence, "left out 1 of 6 kernels: their duration is below 0");
+  EXPECT_EQ(trace.diagnostics[1].severity, Severity::kImpossible);
 }
 
 TEST(KinetoJson, TimesThatCannotBeTrueAreLeftOut) {

@@ -43,17 +43,6 @@ TEST(NsysCsv, ReadsShapesOldHeadingsAndOtherUnits) {
   EXPECT_EQ(summary.diagnostics[0].count, 1);
 }
 
-TEST(NsysCsv, SelectsTheLargest) {
-  const KernelSummary summary = parse_nsys_csv(
-      "Total Time (ns),Instances,Name\n5,1,small\n50,1,zeta\n50,1,alpha\n70,1,large\n");
-  const auto top = select_top_kernels(summary, 3);
-  ASSERT_EQ(top.size(), 3U);
-  EXPECT_EQ(top[0].name, "large");
-  EXPECT_EQ(top[1].name, "alpha");
-  EXPECT_EQ(top[2].name, "zeta");
-  EXPECT_EQ(select_top_kernels(summary, 9).size(), 4U);
-}
-
 TEST(NsysCsv, RefusesOtherText) {
   EXPECT_THROW(parse_nsys_csv(""), Error);
   EXPECT_THROW(parse_nsys_csv("a,b,c\n1,2,3\n"), Error);

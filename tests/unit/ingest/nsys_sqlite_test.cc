@@ -58,7 +58,47 @@ TEST_F(NsysSqlite, EventsThatLieAYearAwayAreLeftOutAndCounted) {
   ASSERT_EQ(trace.diagnostics.size(), 2U);
   EXPECT_EQ(trace.diagnostics[0].kind, "implausible_event");
   EXPECT_EQ(trace.diagnostics[0].count, 4);
+  EXPECT_EQ(trace.diagnostics[0].severity, Severity::kImpossible);
+  EXPECT_EQ(trace.diagnostics[0].sentence,
+            "left out 2 of 4 kernels and 2 of 5 other events: a year or more from the recording's "
+            "start");
   EXPECT_EQ(profile(std::move(trace), Rules()).analysis.kernel_ns, 200);
+}
+
+TEST_F(NsysSqlite, RowsWithTextForNumbersAndEndsBeforeStartsAreLeftOutAndCounted) {
+  const Trace trace = load(
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ('abc', 300, 0, 1, 7, 2, 16777216, 1), "
+      "(200, x'00', 0, 1, 7, 3, 16777216, 1), (200, 300, 'gpu', 1, 7, 4, 16777216, 1), "
+      "(300, 200, 0, 1, 7, 5, 16777216, 1), (NULL, 200, 0, 1, 7, 6, 16777216, 1), "
+      "(200.5, 300, 0, 1, 7, 7, 16777216, 1), (300, 300, 0, 1, 7, 8, 16777216, 1);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (30, 20, 16777217, 2, 2), "
+      "(30, 'x', 16777217, 3, 2);"
+      "INSERT INTO NVTX_EVENTS VALUES ('x', 9, 59, 'prefill', 16777217, NULL, 0), "
+      "(9, 5, 59, 'prefill', 16777217, NULL, 0), (9, 'x', 59, 'prefill', 16777217, NULL, 0), "
+      "(9, 10, 'range', 'prefill', 16777217, NULL, 0), (9, 10, 59, 'prefill', 'main', NULL, 0), "
+      "(6, NULL, 59, 'prefill', 16777217, NULL, 0);");
+  EXPECT_THAT(trace.kernels.start_ns.span(), ElementsAre(100, 300));
+  EXPECT_THAT(trace.api_calls.start_ns.span(), ElementsAre(10));
+  EXPECT_THAT(trace.ranges.start_ns.span(), ElementsAre(5, 6));
+  EXPECT_EQ(trace.devices.size(), 1U);
+  ASSERT_EQ(trace.diagnostics.size(), 3U);
+  EXPECT_EQ(trace.diagnostics[0].kind, "unusable_event");
+  EXPECT_EQ(trace.diagnostics[0].count, 10);
+  EXPECT_EQ(trace.diagnostics[1].kind, "ends_before_start");
+  EXPECT_EQ(trace.diagnostics[1].count, 3);
+  EXPECT_EQ(trace.diagnostics[2].kind, "open_range");
+}
+
+// A single one of many is named, and the rest is analyzed.
+TEST_F(NsysSqlite, FewRowsThatAreLeftOutAreNoLoss) {
+  Trace trace = load(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) "
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT 1000 * i, 1000 * i + 500, 0, 1, 7, i, "
+      "16777216, 1 FROM n; UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = 'x' WHERE start = 9000;");
+  ASSERT_EQ(trace.diagnostics.size(), 1U);
+  EXPECT_EQ(trace.diagnostics[0].severity, Severity::kWarning);
+  EXPECT_EQ(trace.diagnostics[0].sentence,
+            "left out 1 of 201 kernels: text, or nothing, where a number belongs");
 }
 
 TEST_F(NsysSqlite, LongSystemCallsOfKnownThreadsAreKept) {
@@ -72,6 +112,12 @@ TEST_F(NsysSqlite, LongSystemCallsOfKnownThreadsAreKept) {
   EXPECT_THAT(trace.functions.end_ns.span(), ElementsAre(250'030));
   EXPECT_EQ(trace.strings[trace.functions.name[0]], "read()");
   EXPECT_EQ(trace.threads.size(), 1U);
+}
+
+TEST_F(NsysSqlite, KnowsWhetherTheCpuWasSampled) {
+  EXPECT_FALSE(load("").capture.has_cpu_samples);
+  EXPECT_TRUE(load("CREATE TABLE COMPOSITE_EVENTS(start, cpu);").capture.has_cpu_samples);
+  EXPECT_TRUE(load("CREATE TABLE SCHED_EVENTS(start, cpu);").capture.has_cpu_samples);
 }
 
 TEST_F(NsysSqlite, KnowsUtcAsFarAsTheFileDoes) {

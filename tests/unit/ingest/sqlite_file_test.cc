@@ -70,7 +70,7 @@ int compare_all_tables(const fs::path& path) {
     std::size_t next = 0;
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
       EXPECT_EQ(scan.first_row(chunk), next);
-      scan.scan(chunk, [&](std::size_t index, const SqlValue* values) {
+      scan.scan(chunk, [&](std::size_t index, const SqlValue* values, bool) {
         EXPECT_EQ(index, next);
         if (next < expected.size()) {
           EXPECT_EQ(row_text(values, columns.size()), expected[next]) << path << " " << table;
@@ -177,7 +177,7 @@ TEST(SqliteFile, RowsAreCountedInTheTableItself) {
   EXPECT_FALSE(scan.reads_pages()) << "a default is SQLite's to fill in";
   EXPECT_EQ(scan.num_rows(), 2U);
   std::string seen;
-  scan.scan(0, [&](std::size_t, const SqlValue* row) { seen += row_text(row, 2); });
+  scan.scan(0, [&](std::size_t, const SqlValue* row, bool) { seen += row_text(row, 2); });
   EXPECT_EQ(seen, "1|text one|2|text two|");
 }
 
@@ -197,10 +197,29 @@ TEST(SqliteFile, MissingTablesAndColumnsAreEmpty) {
   const SqliteFile file(path);
   EXPECT_EQ(TableScan(file, "absent", {"a"}).num_rows(), 0U);
   const TableScan scan(file, "t", {"absent", "a"});
-  scan.scan(0, [](std::size_t, const SqlValue* row) {
+  scan.scan(0, [](std::size_t, const SqlValue* row, bool) {
     EXPECT_TRUE(row[0].is_null());
     EXPECT_EQ(row[1].as_integer(), 1);
   });
+}
+
+// Whichever way a table is read: by pages with a known header or any other, or by SQLite.
+TEST(SqliteFile, SaysWhichRowsHaveOnlyWholeNumbers) {
+  const TemporaryDirectory directory;
+  const std::string rows =
+      "INSERT INTO t VALUES(1, 2), ('x', 2), (NULL, 0), (1, 2.5), (1, x'00'), (1, 2), (1, 'y' || "
+      "hex(zeroblob(9000)));";
+  for (const std::string table : {"CREATE TABLE t(a, b);", "CREATE TABLE t(a, b DEFAULT 7);"}) {
+    const fs::path path = directory.path() / "a.sqlite";
+    fs::remove(path);
+    execute_sql(path, table + rows);
+    const SqliteFile file(path);
+    const TableScan scan(file, "t", {"a", "b"});
+    EXPECT_EQ(scan.reads_pages(), table.find("DEFAULT") == std::string::npos);
+    std::vector<bool> are_whole;
+    scan.scan(0, [&](std::size_t, const SqlValue*, bool whole) { are_whole.push_back(whole); });
+    EXPECT_THAT(are_whole, testing::ElementsAre(true, false, true, false, false, true, false));
+  }
 }
 
 TEST(SqliteFile, SaysWhatAFileIsInstead) {
@@ -276,7 +295,7 @@ TEST(SqliteFile, DamageIsAnErrorNeverACrash) {
       const SqliteFile file(directory.add("bad", bad));
       const TableScan scan(file, "t", {"a", "b"});
       for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
-        scan.scan(chunk, [](std::size_t, const SqlValue*) {});
+        scan.scan(chunk, [](std::size_t, const SqlValue*, bool) {});
       }
       ++num_read;
     } catch (const Error&) {
