@@ -123,9 +123,9 @@ void write_provenance(const Artifacts& artifacts, const Provenance& provenance,
   Json env = json_document("env", 1);
   env["run_id"] = artifacts.run_id();
   env["time"] = utc_text(now);
-  env["machine"] = scrub_tree(provenance.machine);
   // A variable's value may be an argument too.
   const SecretValues values = secret_values(provenance.environment);
+  env.update(without_values(scrub_tree(provenance.facts), values));
   env["environment"] = scrub_environment(provenance.environment);
   artifacts.write("env.json", to_json_text(env));
   artifacts.write("config.yaml",

@@ -51,7 +51,7 @@ class Artifacts {
 // Inputs and environment of a run. Secrets are removed when it is written, regardless of who filled
 // it in.
 struct Provenance {
-  const Json& machine;                                    // host, CPU, GPUs, driver, tool versions
+  const Json& facts;  // gpuwhy, machine (host, CPU, GPUs, driver, tool versions), program
   const std::map<std::string, std::string>& environment;  // complete; an allow-list filters it
   const Json& config;                                     // the composed configuration
   const Json& inputs;  // command line, manifest, whatever the workload is fed

@@ -159,10 +159,13 @@ std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResul
   return {{Reason::kReportMissing, "nsys",
            fmt::format("nsys {} and wrote no report{}", ending_text(step.exit_code), saying(step)),
            step.last_lines.find(kAgentFailed) != std::string::npos
-               ? "wait a minute and run it again: gpuwhy removes what a killed nsys left, once it "
-                 "is a minute old; if gpuwhy doctor finds nothing, the machine was too busy"
+               ? "gpuwhy doctor names what a killed nsys left, once it is a minute old, and how to "
+                 "remove it; if it finds nothing, the machine was too busy: run it again. To let "
+                 "the run remove it"
                : "read nsys/log.txt; gpuwhy doctor checks what nsys needs",
-           ""}};
+           step.last_lines.find(kAgentFailed) != std::string::npos
+               ? "pipeline.nsys.remove_leftovers=true"
+               : ""}};
 }
 
 std::vector<Breach> check_stages(const std::string& pass, const Contract& contract,
@@ -209,7 +212,7 @@ std::vector<Breach> check_recording(const Contract& contract, const Expectations
            kEndByExit, ""});
     }
   }
-  if (expected.is_gpu_expected && facts.num_kernels == 0 && facts.opaque_graph_fraction == 0) {
+  if (expected.is_gpu_expected && !facts.has_kernels && facts.opaque_graph_fraction == 0) {
     breaches.push_back(
         {Reason::kNoKernels, "nsys",
          facts.has_cuda ? "CUDA calls were recorded, but no kernel: the work ran in a process that "

@@ -36,7 +36,7 @@ struct Contract {
 // Contents of a recording, filled in by the caller that read it.
 struct RecordingFacts {
   std::map<std::string, std::int64_t> stage_instances;
-  std::int64_t num_kernels = 0;
+  bool has_kernels = false;
   bool has_cuda = false;
   double opaque_graph_fraction = 0;  // of GPU time, in CUDA graphs recorded as a whole
   std::size_t num_processes_with_ranges = 0;

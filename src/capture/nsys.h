@@ -17,6 +17,7 @@ struct NsysSettings {
   std::string sample;
   std::string cpuctxsw;
   bool trace_fork_before_exec = false;  // children without exec; may deadlock, says NVIDIA
+  bool remove_leftovers = false;        // of other sessions that were killed
   std::int64_t duration_s = 0;          // 0: to the end of the program
   std::vector<std::string> extra_options;
 };

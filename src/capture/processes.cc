@@ -77,6 +77,12 @@ std::vector<RunningProcess> all_processes(const System& system) {
   return found;
 }
 
+bool is_profiler(const RunningProcess& process) {
+  constexpr std::string_view kTools[] = {"nsys", "ncu", "TreeLauncher", "QdstrmImporter"};
+  return std::any_of(std::begin(kTools), std::end(kTools),
+                     [&](std::string_view start) { return process.name.starts_with(start); });
+}
+
 std::vector<RunningProcess> descendants() {
   std::map<int, std::vector<RunningProcess>> children;
   for (RunningProcess& process : all_processes(System{})) {

@@ -27,6 +27,9 @@ std::vector<RunningProcess> all_processes(const System& system);
 // One process; nullopt if it does not exist.
 std::optional<RunningProcess> find_process(const System& system, int pid);
 
+// Whether it belongs to nsys or ncu.
+bool is_profiler(const RunningProcess& process);
+
 // Every live descendant of this process, including orphans handed to it.
 std::vector<RunningProcess> descendants();
 

@@ -69,13 +69,6 @@ std::atomic<bool> is_supervising{false};
 
 constexpr std::array<int, 3> kCountedSignals = {SIGINT, SIGTERM, SIGHUP};
 
-// Processes of the profiling tools themselves.
-bool is_tool(const RunningProcess& process) {
-  constexpr std::string_view kTools[] = {"nsys", "ncu", "TreeLauncher", "QdstrmImporter"};
-  return std::any_of(std::begin(kTools), std::end(kTools),
-                     [&](std::string_view start) { return process.name.starts_with(start); });
-}
-
 void signal_all(const std::vector<RunningProcess>& processes, int signal) {
   for (const RunningProcess& process : processes) {
     ::kill(process.pid, signal);
@@ -407,7 +400,7 @@ class Supervision {
       return;
     }
     for (const RunningProcess& process : descendants()) {
-      if (process.pid != pid_ && !is_tool(process)) {
+      if (process.pid != pid_ && !is_profiler(process)) {
         ::kill(process.pid, SIGINT);
       }
     }
@@ -438,7 +431,7 @@ class Supervision {
 
   static void signal_workload(int signal) {
     for (const RunningProcess& process : descendants()) {
-      if (!is_tool(process)) {
+      if (!is_profiler(process)) {
         ::kill(process.pid, signal);
       }
     }

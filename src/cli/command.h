@@ -29,6 +29,7 @@ struct Context {
 // Rows of a table to print; "all" on the command line is the largest number.
 struct RowLimit {
   std::size_t rows = 10;
+  bool is_given = false;
 };
 
 // Where the value of an option goes. Its type says how the words of a user are read, what an error

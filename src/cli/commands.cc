@@ -59,7 +59,7 @@ Option ci_option(std::string& target) {
 
 Option ncu_option(std::vector<std::string>& target) {
   return {"--ncu", "FILE...",
-          "Counters to join, one or more files: .ncu-rep, or what ncu --csv printed", &target};
+          "Counters to join, files or folders: .ncu-rep, or what ncu --csv printed", &target};
 }
 
 }  // namespace gpuwhy

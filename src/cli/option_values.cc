@@ -62,7 +62,7 @@ void read_value(const Option& option, const std::string& text, double& value) {
 }
 
 void read_value(const Option& option, const std::string& text, RowLimit& value) {
-  value.rows = SIZE_MAX;
+  value = {SIZE_MAX, true};
   if (text != "all") {
     value.rows = static_cast<std::size_t>(whole_number(option, text, 1, option.most, ", or all"));
   }
@@ -77,14 +77,11 @@ void read_value(const Option& option, const std::string& text, std::chrono::nano
 }
 
 void read_value(const Option& option, const std::string& text, StepSpan& value) {
-  const std::size_t dots = text.find("..");
-  const auto first = parse_whole(text.substr(0, dots));
-  const std::string end = dots == std::string::npos ? text : text.substr(dots + 2);
-  const auto last = end.empty() ? std::optional<std::int64_t>(INT64_MAX) : parse_whole(end);
-  if (!first || !last || *first < 0 || *last < *first) {
+  const std::optional<StepSpan> steps = parse_steps(text);
+  if (!steps) {
     refuse(option, "numbers of steps", text, "as 10..20, 10.. or 10; the first step is 0");
   }
-  value = {*first, *last};
+  value = *steps;
 }
 
 template <typename T>

@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "capture/tools.h"
 #include "session/run_options.h"
+#include "session/software.h"
 
 namespace gpuwhy {
 namespace {
@@ -63,39 +64,19 @@ constexpr std::array<KnownEngine, 6> kEngines = {
      {"llama_cpp", "llama.cpp", ""},
      {"llama_server", "llama.cpp", ""}}};
 
-// The folders of packages beside an interpreter or script.
-std::vector<fs::path> package_folders(const fs::path& program) {
-  std::vector<fs::path> folders;
-  std::error_code failure;
-  const fs::path libraries = program.parent_path().parent_path() / "lib";
-  for (const fs::directory_entry& entry : fs::directory_iterator(libraries, failure)) {
-    if (entry.path().filename().string().starts_with("python3")) {
-      folders.push_back(entry.path() / "site-packages");
-      folders.push_back(entry.path() / "dist-packages");
-    }
-  }
-  return folders;
-}
-
-// Versions of a package in one of them.
-void add_versions(const fs::path& packages, const std::string& package,
-                  std::set<std::string>& versions) {
-  constexpr std::string_view kEnding = ".dist-info";
-  std::error_code failure;
-  for (const fs::directory_entry& entry : fs::directory_iterator(packages, failure)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(package + "-") && name.ends_with(kEnding)) {
-      versions.insert(
-          name.substr(package.size() + 1, name.size() - package.size() - 1 - kEnding.size()));
-    }
-  }
-}
-
 // The version beside the interpreter or script at `program`; empty unless there is exactly one.
 std::string installed_version(const fs::path& program, const std::string& package) {
   std::set<std::string> versions;
+  std::string name = package;
+  std::ranges::replace(name, '_', '-');
   for (const fs::path& packages : package_folders(program)) {
-    add_versions(packages, package, versions);
+    std::error_code failure;
+    for (const fs::directory_entry& entry : fs::directory_iterator(packages, failure)) {
+      const auto found = package_of(entry.path().filename().string());
+      if (found && found->first == name) {
+        versions.insert(found->second);
+      }
+    }
   }
   const std::string version = versions.size() == 1 ? *versions.begin() : "";
   return version.size() <= 64 && printable(version) == version ? version : "";

@@ -29,7 +29,7 @@ constexpr std::uintmax_t kMostHashedBytes = 32 * kGiB;
 
 // The program's path. Examples are built next to gpuwhy, and few users have that folder in their
 // PATH.
-void find_program(const System& system, const std::string& target,
+void find_program(const System& system, const SettingsReader& reader,
                   std::vector<std::string>& words) {
   if (words.empty() || words[0].find('/') != std::string::npos) {
     return;
@@ -41,11 +41,14 @@ void find_program(const System& system, const std::string& target,
   std::error_code failure;
   const fs::path beside = fs::read_symlink("/proc/self/exe", failure).parent_path() / words[0];
   if (failure || !fs::is_regular_file(beside, failure)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("model.target={} runs '{}', which is neither on PATH nor beside gpuwhy",
-                            printable(target), printable(words[0])),
-                "docs/quickstart-llm.md says how to build llama_runner; another program: "
-                "gpuwhy run model.target=NAME -- PROGRAM [ARGUMENT...]");
+    const std::string target = reader.optional_text("model.target").value_or("");
+    const std::optional<std::string> needs = reader.optional_text("model.workload.needs");
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("model.target={} runs '{}', which is neither on PATH nor beside gpuwhy",
+                    printable(target), printable(words[0])),
+        fmt::format("{}another program: gpuwhy run model.target={} -- PROGRAM [ARGUMENT...]",
+                    needs ? "it needs " + printable(*needs) + "; " : "", printable(target)));
   }
   words[0] = beside.string();
 }
@@ -80,14 +83,13 @@ TargetWorkload target_workload_of(const Config& config, const System& system, bo
   if (const Json* shape = value_at(config, "model.config"); shape && shape->is_string()) {
     target.model_file = shape->get<std::string>();
   }
-  const std::string name = reader.optional_text("model.target").value_or("");
   // With a command of the user, the target only describes the model; its program need not exist.
   if (!has_command) {
-    find_program(system, name, target.command);
+    find_program(system, reader, target.command);
   }
   std::error_code ignored;
   if (target.needs_preparation()) {
-    find_program(system, name, target.prepare);
+    find_program(system, reader, target.prepare);
   } else if (!target.model_file.empty() && !fs::exists(target.model_file, ignored)) {
     throw Error(
         ErrorKind::kUsage,

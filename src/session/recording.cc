@@ -466,9 +466,8 @@ std::optional<Counters> counters_of(const std::vector<std::string>& files, PassT
   }
   const PassTimer::Scope pass(timer, "read counters");
   std::vector<Counters> counters;
-  counters.reserve(files.size());
   for (const std::string& file : files) {
-    counters.push_back(load_counters(InputFile(file)));
+    std::ranges::move(load_counter_files(file), std::back_inserter(counters));
   }
   return merge_counters(std::move(counters));
 }

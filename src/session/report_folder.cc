@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/run_tasks.h"
+#include "fleet/summary/summary_file.h"
+#include "session/own_files.h"
 #include "session/rank_run.h"
 #include "session/trace_files.h"
 
@@ -61,8 +63,8 @@ Contents contents_of(const Profile& profile, const ReportFolder& folder,
     beside.insert(beside.end(), {"requests.csv", "late_tokens.csv"});
   }
   Contents contents{metrics_of(profile.analysis, folder.run), {}};
-  contents.files =
-      report_files(contents.metrics, beside, profile.timeline, timer, folder.gpu_hour_price);
+  contents.files = report_files(contents.metrics, beside, profile.timeline, timer,
+                                folder.gpu_hour_price, folder.kernel_rows);
   if (profile.requests) {
     contents.files.emplace_back("requests.csv", requests_csv(*profile.requests));
     contents.files.emplace_back("late_tokens.csv", late_tokens_csv(*profile.requests));
@@ -75,6 +77,20 @@ Contents contents_of(const Profile& profile, const ReportFolder& folder,
 WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, PassTimer* timer) {
   const bool is_recorded = profile.analysis.absent.empty();
   const bool has_trace = is_recorded && profile.trace && folder.trace_budget_bytes > 0;
+  Files summary = summary_files(profile, folder.identity);
+  if (folder.is_of_user) {
+    std::vector<std::string> all = {"metrics.json", "report.html",  "report.md",
+                                    "kernels.md",   "operators.md", "stakeholder_summary.md",
+                                    "kernels.pb.gz"};
+    if (has_trace) {
+      all.emplace_back("trace.pftrace");
+    }
+    if (profile.requests) {
+      all.insert(all.end(), {"requests.csv", "late_tokens.csv"});
+    }
+    std::ranges::transform(summary, std::back_inserter(all), &Files::value_type::first);
+    claim_files(folder.directory, all);
+  }
   Exported trace;
   Exported table;
   Contents contents;
@@ -104,8 +120,6 @@ WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, 
   if (is_recorded) {
     tasks.emplace_back([&] { table = write_beside("pprof", "kernels.pb.gz", profile, folder); });
   }
-  Files summary;
-  tasks.emplace_back([&] { summary = summary_files(profile, folder.identity); });
   run_tasks(tasks, folder.num_threads);
   if (timer != nullptr) {
     timer->append(of_trace);
@@ -121,9 +135,12 @@ WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, 
   Files& files = contents.files;
   files.insert(files.end(), std::make_move_iterator(summary.begin()),
                std::make_move_iterator(summary.end()));
-  write_files(folder.directory, files);
   for (auto& [name, text] : files) {
     written.files.push_back(name);
+  }
+  write_files(folder.directory, files);
+  if (folder.is_of_user) {
+    confirm_files(folder.directory);
   }
   return written;
 }

@@ -16,12 +16,14 @@ namespace gpuwhy {
 // Destination of results, and what they contain besides the profile.
 struct ReportFolder {
   std::filesystem::path directory;
+  bool is_of_user = false;               // other files may be in it, and stay
   std::vector<std::string> beside;       // files that are there already and that reports point to
   std::uint64_t trace_budget_bytes = 0;  // of trace.pftrace; 0: it is not written
   unsigned num_threads = 2;
   bool may_lack_exports = false;  // one that cannot be written is a diagnostic, not an error
   RunFacts run;
   std::optional<GpuPrice> gpu_hour_price = {};  // what savings are worth
+  std::size_t kernel_rows = kKernelRows;        // of report.md and kernels.md
   RankIdentity identity;
 };
 

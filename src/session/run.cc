@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -250,6 +251,17 @@ Json provenance_inputs(const RunRequest& request, const Config& config, const Ru
   Json inputs = {{"command", setup.work_argv}, {"overrides", request.overrides}, {"model", model}};
   const Json* manifest = find_value(*config.tree, "inputs.manifest");
   inputs["manifest"] = manifest != nullptr ? *manifest : Json(nullptr);
+  inputs["arguments"] = request.words;
+  inputs["files"] = Json::array();
+  std::vector<std::string> words = request.words;
+  words.insert(words.end(), setup.work_argv.begin() + 1, setup.work_argv.end());
+  for (const std::string& word : std::set(words.begin(), words.end())) {
+    const std::string path = word.substr(word.find('=') + 1);  // an option's, an override's, or all
+    std::error_code ignored;
+    if (!path.empty() && std::filesystem::exists(path, ignored)) {
+      inputs["files"].push_back(path);
+    }
+  }
   return inputs;
 }
 
@@ -324,6 +336,8 @@ void check_dashes(const RunRequest& request) {
               "to run a program, put it after --: " + printable(shell_text(argv)));
 }
 
+}  // namespace
+
 // Composes the configuration twice if the command is recognised: the workload's preset comes before
 // the user's overrides, so that these win.
 Config config_of(const RunRequest& request, std::vector<std::string>& notes) {
@@ -351,8 +365,6 @@ Config config_of(const RunRequest& request, std::vector<std::string>& notes) {
   return config;
 }
 
-}  // namespace
-
 PreparedRun prepare_run(const RunRequest& given, const System& system) {
   PreparedRun run;
   RunRequest request = given;
@@ -369,6 +381,14 @@ PreparedRun prepare_run(const RunRequest& given, const System& system) {
   const std::vector<std::string>& composed = run.setup.config->notes;
   run.notes.insert(run.notes.end(), composed.begin(), composed.end());
   return run;
+}
+
+Json run_facts(const RunSetup& setup, const std::optional<ProcessFiles>& seen, const Json& source) {
+  Json facts = {{"gpuwhy", gpuwhy_json()}, {"machine", machine_json(setup.machine)}};
+  facts["machine"]["tools"] = tools_json(setup.nsys, setup.ncu);
+  facts["program"] = program_json(setup.work_argv, seen);
+  facts["program"]["git"] = source;
+  return facts;
 }
 
 RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, const System& system,
@@ -391,17 +411,26 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
   RunSession session(setup, artifacts, system, progress);
   session.prepare();
   const Json model = target_json(config, session.model());
-  Json machine = machine_json(setup.machine);
-  machine["tools"] = tools_json(setup.nsys, setup.ncu);
+  const Json source = source_json(system, setup.work_argv);
   const Json inputs = provenance_inputs(request, config, setup, model);
-  write_provenance(artifacts, {machine, system.environment, *config.tree, inputs}, now);
+  const auto write_facts = [&] {
+    const Json facts = run_facts(setup, session.seen_program(), source);
+    write_provenance(artifacts, {facts, system.environment, *config.tree, inputs}, now);
+  };
+  write_facts();  // a run that is killed has the rest
   session.run_passes();
+  try {
+    write_facts();
+  } catch (const Error& error) {  // a full disk must not cost the report
+    progress.note(error.what());
+  }
   session.look_for_signal("run");
   std::vector<Breach> breaches = breaches_of(setup, session);
   Metrics metrics =
       write_run_report(setup, session, breaches, artifacts,
                        {std::chrono::system_clock::to_time_t(now), request.with == "trace"});
-  Json run = {{"command", request.command.empty() ? setup.work_argv : request.command},
+  Json run = {{"gpuwhy", gpuwhy_json()},
+              {"command", request.command.empty() ? setup.work_argv : request.command},
               {"model", model}};
   run["workload_exit_code"] = session.workload_exit_code();
   run["passes"] = Json::array();

@@ -26,6 +26,7 @@ struct RunRequest {
   std::vector<std::string> command;    // the program and its arguments
   ServerRequest server;                // the program is a server, and gets load
   std::string with;                    // files besides the usual ones: "trace", or none
+  std::vector<std::string> words;      // all of it but `out` and `file`, as words of gpuwhy run
 };
 
 // A run whose configuration, program and tools were checked, but which has not started.
@@ -45,8 +46,14 @@ struct RunOutcome {
   std::vector<PassRecord> passes;
 };
 
+// The configuration of a run, and sentences for the user. Throws kUsage.
+Config config_of(const RunRequest& request, std::vector<std::string>& notes);
+
 // Checks everything that can be checked before the program starts. Throws kUsage, kEnvironment.
 PreparedRun prepare_run(const RunRequest& request, const System& system);
+
+// {"gpuwhy", "machine", "program"}, as env.json has them.
+Json run_facts(const RunSetup& setup, const std::optional<ProcessFiles>& seen, const Json& source);
 
 // All passes, the report and the manifest: one run, one bundle.
 RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, const System& system,

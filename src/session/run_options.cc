@@ -37,6 +37,7 @@ NsysSettings nsys_of(const SettingsReader& reader) {
   nsys.cpuctxsw = reader.text("pipeline.nsys.cpuctxsw");
   nsys.trace_fork_before_exec =
       reader.flag("pipeline.nsys.trace_fork_before_exec") || reader.flag("workload.forks");
+  nsys.remove_leftovers = reader.flag("pipeline.nsys.remove_leftovers");
   nsys.duration_s = reader.whole_from("pipeline.nsys.duration_s", 0);
   nsys.extra_options = reader.texts("pipeline.nsys.extra_options");
   return nsys;

@@ -70,6 +70,7 @@ std::vector<int> expected_codes(const NsysSettings& nsys) {
 }
 
 constexpr int kMostRetries = 2;
+constexpr std::chrono::nanoseconds kShortestPause = std::chrono::milliseconds(20);
 
 // By what nsys printed alone. What drives a server then says that it died, and names a rank that
 // was not started, as other ranks print too.
@@ -239,8 +240,16 @@ StepResult RunSession::run_step(const Pass& pass, const PassCommand& command,
   step.outputs = {artifacts_.path(folder), scratch_};
   step.limits = limits;
   DoomedFile unscrubbed(step.log);  // rather none than one with keys in it
-  StepResult result =
-      supervise(step, [&](const StepProgress& progress) { progress_.update(progress); });
+  std::optional<ProcessFiles> seen;
+  std::chrono::nanoseconds next_look{0};  // more rarely the longer it lasts
+  StepResult result = supervise(step, [&](const StepProgress& progress) {
+    if (!seen_program_ && pass.kind != PassKind::kPrepare && progress.elapsed >= next_look) {
+      look_at_programs(seen);
+      next_look = progress.elapsed + std::max(progress.elapsed / 2, kShortestPause);
+    }
+    progress_.update(progress);
+  });
+  seen_program_ = seen_program_ ? seen_program_ : seen;
   look_for_signal(pass.name);
   if (!result.left_over.empty()) {
     progress_.note(fmt::format("killed leftover processes: {}",
@@ -438,8 +447,12 @@ std::optional<Reason> RunSession::nsys_obstacle() {
   return std::nullopt;
 }
 
-// They would let this capture fail; only what is provably nobody's goes.
+// They would let this capture fail. They are of other sessions, so only if asked for; and only what
+// is provably nobody's goes.
 void RunSession::remove_leftovers_of_nsys() {
+  if (!setup_.options.nsys.remove_leftovers) {
+    return;
+  }
   const NsysLeftovers gone = remove_nsys_leftovers(system_);
   for (const fs::path& path : gone.files) {
     progress_.note(
@@ -546,7 +559,7 @@ void RunSession::check_recorded(const Pass& pass, bool was_cut) {
   const Analysis& analysis = profile_->analysis;
   RecordingFacts facts;
   facts.stage_instances = instances_of(analysis.stage_times);
-  facts.num_kernels = static_cast<std::int64_t>(profile_->trace->kernels.size());
+  facts.has_kernels = analysis.capture.has_kernel_table;
   facts.has_cuda = analysis.capture.has_cuda;
   facts.opaque_graph_fraction =
       analysis.kernel_ns == 0

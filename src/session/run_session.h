@@ -14,6 +14,7 @@
 #include "capture/system.h"
 #include "session/progress.h"
 #include "session/run_passes.h"
+#include "session/software.h"
 
 namespace gpuwhy {
 
@@ -57,6 +58,8 @@ class RunSession {
   const std::optional<NamedModel>& model() const { return model_; }
   // What was run, for a heading: the program without its folder, the arguments without secrets.
   std::string command_line() const;
+  // The program as it was seen in the first pass that had it; nullopt: it was too short.
+  const std::optional<ProcessFiles>& seen_program() const { return seen_program_; }
   int workload_exit_code() const { return workload_exit_code_; }  // of the last pass that ran
 
  private:
@@ -119,6 +122,7 @@ class RunSession {
   std::vector<PassRecord> passes_;
   std::map<std::string, std::string> command_lines_;  // by folder, as its cmd.txt has them
   std::vector<Breach> breaches_;
+  std::optional<ProcessFiles> seen_program_;
   bool is_interrupted_ = false;
   int workload_exit_code_ = 0;
 

@@ -18,6 +18,7 @@
 #include "export/perfetto.h"
 #include "export/pprof.h"
 #include "export/tables.h"
+#include "session/own_files.h"
 #include "session/version.h"
 
 namespace gpuwhy {
@@ -52,11 +53,17 @@ ExportResult write_tables(const std::filesystem::path& folder, const Profile& pr
                 fmt::format("cannot create {}: {}", printable(folder.string()), failure.message()));
   }
   const RecordingTables tables(profile);
+  std::vector<std::string> names;
+  for (const ColumnTable& table : tables.tables()) {
+    names.push_back(table.name + ".parquet");
+  }
+  claim_files(folder, names);
   for (const ColumnTable& table : tables.tables()) {
     FileWriter file(folder / (table.name + ".parquet"));
     write_parquet(table, tables.metadata_of(table), "gpuwhy version " + program_version(), file);
     file.commit();
   }
+  confirm_files(folder);
   ExportResult result{folder, std::nullopt};
   if (!profile.trace) {
     result.notes.push_back({"no_events", Severity::kInfo, 0,
@@ -86,6 +93,13 @@ ExportResult write_export(const std::string& format_name, const std::filesystem:
   const std::filesystem::path file = out.empty() ? format->file : out;
   if (format_name == "parquet") {
     return write_tables(file, profile);
+  }
+  if (out.empty()) {
+    // The name is ours, and what is there may be the recording itself.
+    claim_files("", {format->file});
+    ExportResult result = write_export(format_name, file, budget_bytes, profile);
+    confirm_files("");
+    return result;
   }
   if (format->write == nullptr) {
     write_file(file, pprof_profile(profile));

@@ -18,6 +18,12 @@ std::string program_version() {
   return GPUWHY_VERSION;
 }
 
+std::string program_commit() {
+  constexpr std::string_view kText = GPUWHY_COMMIT;
+  constexpr std::string_view kBefore = "commit ";
+  return std::string(kText.starts_with(kBefore) ? kText.substr(kBefore.size()) : "");
+}
+
 std::string version_text() {
   return fmt::format(
       "gpuwhy {} ({})\n"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Test of a machine on which an agent of nsys was killed while it set up its shared memory: every capture fails, doctor says why, and
-`gpuwhy run` heals it.
+"""Test of a machine on which an agent of nsys was killed while it set up its shared memory: every capture fails, doctor says why,
+`gpuwhy run` leaves it alone, and heals it if it is asked to.
 
 In shared memory and a network of its own, so that no other test meets this state, or the sockets of another nsys."""
 import argparse
@@ -69,12 +69,24 @@ def said_name():
     return f"NSys-{words[-1].split('-')[0]}"
 
 
+def refuse(runner, sessions, hung):
+    """A run without the option fails, names it, and touches nothing."""
+    try:
+        run = runner.run("--passes", "nsys")
+        said = run.err
+        assert run.code != 0, said
+    except AgentFailed as error:
+        said = str(error)
+    assert "pipeline.nsys.remove_leftovers=true" in said and "removed" not in said and "ended nsys" not in said, said
+    assert sessions.exists() and hung in agents(), (sessions, agents())
+
+
 def heal(runner):
     """What gpuwhy said until a capture was complete. A busy machine may also fail the first ones."""
     said = ""
     for _ in range(3):
         try:
-            run = runner.run("--passes", "nsys")
+            run = runner.run("--passes", "nsys", "pipeline.nsys.remove_leftovers=true")
             assert run.code == 0 and has_report(run), str(run)
             return said + run.err
         except AgentFailed as error:
@@ -96,6 +108,7 @@ def check(runner):
         said = leftovers(runner)
         hung = [pid for pid in agents() if f"nsys (pid {pid})" in said["finding"] and f"kill {pid}" in said["remedy"]]
         assert said["status"] == "WARN" and len(hung) == 1 and str(sessions) in said["remedy"], (said, agents())
+        refuse(runner, sessions, hung[0])
         healed = heal(runner)
         assert f"ended nsys (pid {hung[0]})" in healed and f"removed {sessions}" in healed, healed
         wait_until(lambda: not agents())

@@ -93,6 +93,7 @@ WrittenReport write_results(Profile& profile, PassTimer& timer, const AnalyzeOpt
   const PassTimer::Scope pass(&timer, "write");
   ReportFolder folder;
   folder.directory = options.out;
+  folder.is_of_user = true;
   std::error_code failure;
   std::filesystem::create_directories(folder.directory, failure);
   if (failure) {
@@ -103,6 +104,7 @@ WrittenReport write_results(Profile& profile, PassTimer& timer, const AnalyzeOpt
   folder.num_threads = static_cast<unsigned>(options.recording.num_threads);
   folder.identity = identity_of(options, system);
   folder.gpu_hour_price = gpu_price_of(options.gpu_hour_price);
+  folder.kernel_rows = options.top.is_given ? options.top.rows : folder.kernel_rows;
   return write_report_folder(profile, folder, &timer);
 }
 
@@ -289,7 +291,8 @@ Command analyze_command() {
       {"--plan", "", "Only estimate memory, time and disk; exit 5 if it does not fit",
        &options->plan},
       {"--stage", "NAME", "Print only this stage", &options->stage},
-      {"--top", "N", "Kernels to print, or all", &options->top},
+      {"--top", "N", "Kernels to print, or all; of --out too, where it is 20 if not given",
+       &options->top},
       {"-v,--verbose", "", "Also say which rules could not be checked, and why", &options->verbose},
       {"-q,--quiet", "",
        "Print only the verdict, and warnings about the recording on standard error",

@@ -88,8 +88,8 @@ int run_report(const ReportCommandOptions& given, Context& context) {
                         : options.ci == "bencher" ? bencher_json(metrics)
                                                   : google_benchmark_json(metrics));
     // Times of marks or of the program without a profiler are worth following too.
-    const bool is_empty = metrics.capture.kernel_ns == 0 && !metrics.aggregates.ttft.mean_ns &&
-                          !metrics.aggregates.tpot.mean_ns && !metrics.aggregates.program_ns;
+    const bool is_empty = metrics.capture.kernel_ns == 0 && !metrics.aggregates.ttft.p50_ns &&
+                          !metrics.aggregates.tpot.p50_ns && !metrics.aggregates.program_ns;
     if (is_empty && options.ci != "github") {
       context.console.err(fmt::format(
           "{}: no kernel was recorded, so there is no time of kernels to follow; gpuwhy report {} "

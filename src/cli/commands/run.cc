@@ -26,50 +26,13 @@ namespace gpuwhy {
 namespace {
 
 // The same run with one more override.
-std::string next_command(const RunRequest& request, const std::string& next_override) {
-  std::vector<std::string> argv = {"gpuwhy", "run"};
-  if (!request.file.empty()) {
-    argv.insert(argv.end(), {"--config", request.file});
-  }
-  if (!request.rules.empty()) {
-    argv.insert(argv.end(), {"--rules", request.rules});
-  }
-  for (const std::string& mark : request.marks) {
-    argv.insert(argv.end(), {"--mark", mark});
-  }
-  if (!request.passes.empty()) {
-    argv.insert(argv.end(), {"--passes", request.passes});
-  }
-  if (!request.plan.empty()) {
-    argv.insert(argv.end(), {"--plan", request.plan});
-  }
-  if (!request.with.empty()) {
-    argv.insert(argv.end(), {"--with", request.with});
-  }
-  const ServerRequest& server = request.server;
-  const std::pair<const char*, const std::string*> of_server[] = {{"--server", &server.command},
-                                                                  {"--ready", &server.ready},
-                                                                  {"--client", &server.client},
-                                                                  {"--warmup", &server.warmup}};
-  for (const auto& [option, value] : of_server) {
-    if (!value->empty()) {
-      argv.insert(argv.end(), {option, *value});
-    }
-  }
-  for (const auto& [option, value] : window_words(server.window)) {
-    argv.insert(argv.end(), {option, value});
-  }
+std::string next_command(RunRequest request, const std::string& next_override) {
   const std::string key = next_override.substr(0, next_override.find('=') + 1);
-  if (!request.out.empty() && key != "artifacts.dir=") {
-    argv.insert(argv.end(), {"--out", request.out});
-  }
-  std::copy_if(request.overrides.begin(), request.overrides.end(), std::back_inserter(argv),
-               [&](const std::string& given) { return !given.starts_with(key); });
-  argv.push_back(next_override);
-  if (!request.command.empty()) {
-    argv.emplace_back("--");
-  }
-  argv.insert(argv.end(), request.command.begin(), request.command.end());
+  request.out = key == "artifacts.dir=" ? "" : request.out;
+  std::erase_if(request.overrides, [&](const auto& given) { return given.starts_with(key); });
+  request.overrides.push_back(next_override);
+  std::vector<std::string> argv = request_words(request);
+  argv.insert(argv.begin(), {"gpuwhy", "run"});
   return shell_text(argv);
 }
 
@@ -204,9 +167,49 @@ int print_dry(const RunSetup& setup, Console& console) {
 
 }  // namespace
 
+std::vector<std::string> request_words(const RunRequest& request) {
+  std::vector<std::string> argv;
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) {
+      argv.insert(argv.end(), {option, value});
+    }
+  };
+  add("--config", request.file);
+  add("--rules", request.rules);
+  for (const std::string& mark : request.marks) {
+    add("--mark", mark);
+  }
+  add("--passes", request.passes);
+  add("--plan", request.plan);
+  add("--with", request.with);
+  const ServerRequest& server = request.server;
+  add("--server", server.command);
+  add("--ready", server.ready);
+  add("--client", server.client);
+  add("--warmup", server.warmup);
+  if (server.ready_timeout_s != ServerRequest().ready_timeout_s) {
+    add("--ready-timeout", fmt::format("{}", server.ready_timeout_s));
+  }
+  add("--slo", server.service_limits);
+  for (const auto& [option, value] : window_words(server.window)) {
+    argv.insert(argv.end(), {option, value});
+  }
+  add("--out", request.out);
+  argv.insert(argv.end(), request.overrides.begin(), request.overrides.end());
+  if (!request.command.empty()) {
+    argv.emplace_back("--");
+  }
+  argv.insert(argv.end(), request.command.begin(), request.command.end());
+  return argv;
+}
+
 RunOutcome run_once(const RunCommandOptions& given, Context& context) {
   const PreparedRun prepared = prepare_run(given.request, context.system);
   RunCommandOptions options = given;
+  RunRequest stored = given.request;  // the configuration has what its file says
+  stored.out.clear();
+  stored.file.clear();
+  options.request.words = request_words(stored);
   // A launcher shows what all ranks print. One of them is enough, unless something goes wrong.
   const std::optional<LaunchedRank>& rank = prepared.setup.rank;
   options.is_one_of_many =
@@ -237,7 +240,8 @@ RunOutcome run_once(const RunCommandOptions& given, Context& context) {
 
 namespace {
 
-int run_command_main(const RunCommandOptions& options, Context& context) {
+int run_command_main(const RunCommandOptions& given, Context& context) {
+  const RunCommandOptions options = given.like.empty() ? given : options_like(given, context);
   if (options.num_repeats || !options.against.empty()) {
     return run_repeats(options, context);
   }
@@ -251,7 +255,10 @@ int run_command_main(const RunCommandOptions& options, Context& context) {
 }  // namespace
 
 Command run_command() {
-  auto options = std::make_shared<RunCommandOptions>();
+  return run_command_into(std::make_shared<RunCommandOptions>());
+}
+
+Command run_command_into(const std::shared_ptr<RunCommandOptions>& options) {
   Command command;
   command.name = "run";
   command.summary = "Profile a program: unprofiled baseline, Nsight Systems, Nsight Compute";
@@ -295,6 +302,9 @@ Command run_command() {
        "Also run with this configuration, interleaved A B B A, and compare; may be "
        "repeated",
        &options->against},
+      {"--like", "BUNDLE",
+       "Show the command of this bundle and what differs here, and ask to run it", &options->like},
+      {"--yes", "", "With --like: run it without asking", &options->yes},
       {"--mark",
        "MODULE|STAGE=NAME",
        "Mark a program of this library (transformers), or name its ranges; may be repeated",

@@ -81,14 +81,15 @@ TEST(Artifacts, AnUnusablePlaceSaysWhatToType) {
 class Bundle : public testing::Test {
  protected:
   Bundle() : artifacts(Artifacts::create(directory.path(), kNow)) {
-    const Json machine = {{"hostname", "box"}};
+    const Json facts = {{"machine", {{"hostname", "box"}}},
+                        {"program", {{"path", "/home/planted-secret-1/python"}}}};
     const std::map<std::string, std::string> environment = {{"CUDA_VISIBLE_DEVICES", "0,1"},
                                                             {"VLLM_API_KEY", "planted-secret-1"},
                                                             {"MY_PRIVATE_NOTE", "planted-secret-2"},
                                                             {"HF_TOKEN", "planted-secret-3"}};
     const Json config = {{"run", {{"mode", "deep"}}}, {"env", {{"HF_TOKEN", "planted-secret-4"}}}};
     const Json inputs = {{"command", {"serve", "--api-key", "planted-secret-5", "--port", "80"}}};
-    write_provenance(artifacts, {machine, environment, config, inputs}, kNow);
+    write_provenance(artifacts, {facts, environment, config, inputs}, kNow);
     artifacts.write("nsys/log.txt", "hello\n");
     write_manifest(artifacts, {{"command", {"x", "--token=planted-secret-6"}}});
   }

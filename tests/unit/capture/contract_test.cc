@@ -188,7 +188,7 @@ TEST(CheckStages, DeclaredOnesMustBeThereOftenEnough) {
 TEST(CheckRecording, NothingExpectedNothingBroken) {
   EXPECT_THAT(check_recording({}, {}, {}), IsEmpty());
   RecordingFacts facts;
-  facts.num_kernels = 1;
+  facts.has_kernels = true;
   facts.num_processes_with_ranges = 2;
   facts.opaque_graph_fraction = 0.5;
   facts.tool_messages = {"Using the default sampling period"};

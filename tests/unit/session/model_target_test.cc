@@ -15,6 +15,7 @@
 namespace gpuwhy {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -50,6 +51,20 @@ TEST(Target, AProgramThatIsNowhereIsToldBeforeAnythingStarts) {
   expect_error([&] { target_workload_of(config, system, false); }, ErrorKind::kUsage,
                HasSubstr("model.target=llama_tiny runs 'no-such-runner'"), HasSubstr("--"));
   EXPECT_NO_THROW(target_workload_of(config, system, true)) << "the user's own runs instead";
+}
+
+TEST(Target, WhoeverLacksTheProgramIsToldWhatTheModelNeeds) {
+  const System system{{{"PATH", "/nowhere"}}};
+  for (const auto& [target, needs] :
+       {std::pair("deepseek_ocr", "vLLM 0.12 or later (pip install vllm)"),
+        std::pair("llama_tiny", "docs/quickstart-llm.md")}) {
+    const Config config = compose(std::nullopt, {std::string("model.target=") + target,
+                                                 "model.workload.command=[no-such-program]"});
+    expect_error(
+        [&] { target_workload_of(config, system, false); }, ErrorKind::kUsage,
+        HasSubstr("'no-such-program'"),
+        AllOf(HasSubstr(needs), HasSubstr(std::string("model.target=") + target + " -- PROGRAM")));
+  }
 }
 
 TEST(Target, AMissingFileThatNothingMakesIsRefused) {

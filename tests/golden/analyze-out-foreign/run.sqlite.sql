@@ -1,0 +1,1 @@
+-- include analyze-llm/run.sqlite.sql
