@@ -24,7 +24,7 @@ from violations import main
 # Of a folder that is loaded into other programs: the headers that say what it leaves behind.
 SHARED_HEADERS = {"nvtx": {"nvtx/range_file.h", "nvtx/nvtx_abi.h"}}
 
-MAX_JSON_SOURCES = 65
+MAX_JSON_SOURCES = 67
 JSON_LIBRARY = "nlohmann/json.hpp"
 
 MIN_COMMENT_SHARE = 0.09  # whole-line comments of non-blank lines, licence lines aside

@@ -79,6 +79,7 @@ function readTimeline(timeline, planes) {
     isOpen: (read.instance_flags[0][i] & 1) !== 0,
     isStep: (read.instance_flags[0][i] & 2) !== 0,
     tokens: read.instance_tokens[0][i] === 0 ? null : read.instance_tokens[0][i] - 1,
+    number: read.instance_number[0][i],
   }));
   const layerMaps = (timeline.layer_maps || []).map((map, i) => {
     const [number, from] = [read.map_number[i], read.map_start[i]];

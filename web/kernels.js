@@ -92,7 +92,7 @@ function kernelCell(column, one, isPart) {
       el('button', { class: 'name-button', 'data-kernel': place, title: middleCut(printable(row.kernel_name), 400) },
         swatch(familyColour(row.family)), el('code', null, middleCut(printable(row.short_name), 72)))));
   }
-  if (column.text) return el('td', null, middleCut(printable(column.get(one)), 40));
+  if (column.text) return el('td', { class: column.id }, middleCut(printable(column.get(one)), 40));
   if (column.id === 'spread') {
     return el('td', { class: 'n' }, histogramSvg(row.histogram, 72, 18,
       `from ${duration(row.min_ns)}${one.parts && one.parts.length > 1 ? '' : ` over a median of ${duration(row.median_ns)}`} to ${duration(row.max_ns)}`));

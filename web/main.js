@@ -3,7 +3,7 @@
 // Draws the views over the sections of the page, which stay if anything fails here.
 const kOrder = ['of', 'summary', 'findings', 'where', 'requests', 'timeline', 'kernels', 'transfers', 'efficiency', 'model', 'counters', 'gemm_rates', 'operators', 'steps', 'stages', 'host_phases', 'baseline', 'overhead',
   'takeaways', 'recommendations', 'environment', 'quality', 'not-here', 'files'];
-const kNav = [['summary', 'Summary'], ['findings', 'Findings'], ['where', 'Time'], ['requests', 'Requests'], ['timeline', 'Timeline'], ['kernels', 'Kernels'], ['transfers', 'Copies'], ['efficiency', 'MFU and MBU'], ['model', 'Model'], ['counters', 'Roofline'], ['operators', 'Operators'], ['steps', 'Steps'],
+const kNav = [['summary', 'Summary'], ['findings', 'Findings'], ['where', 'Time'], ['requests', 'Requests'], ['timeline', 'Timeline'], ['kernels', 'Kernels'], ['transfers', 'Copies'], ['efficiency', 'MFU'], ['model', 'Model'], ['counters', 'Roofline'], ['operators', 'Operators'], ['steps', 'Steps'],
   ['stages', 'Stages'], ['quality', 'Data quality'], ['files', 'Downloads']];
 
 // What is not known stands together at the end, each with its reason: tiles, facts, whole sections.

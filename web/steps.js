@@ -52,12 +52,12 @@ function stepCourse(steps, far, width, height, show) {
   const y = (length) => height - bottom - length / most * (height - bottom - top);
   for (const mark of marks) picture.append(svg('line', { class: 'grid', x1: left, x2: width - 14, y1: y(mark), y2: y(mark) }), svg('text', { x: left - 6, y: y(mark) + 4, 'text-anchor': 'end' }, clock(mark, marks[1])));
   const numbers = ticks(Math.max(steps.length - 1, 1)).filter((i) => i <= steps.length - 1 && Number.isInteger(i));
-  for (const i of numbers) picture.append(svg('text', { x: x(i), y: height - bottom + 14, 'text-anchor': i === 0 ? 'start' : 'middle' }, String(i)));
+  for (const i of numbers) picture.append(svg('text', { x: x(i), y: height - bottom + 14, 'text-anchor': i === 0 ? 'start' : 'middle' }, String(steps[i].number)));
   picture.append(svg('text', { x: (left + width) / 2, y: height - 6, 'text-anchor': 'middle' }, 'number of the step'), svg('text', { x: 2, y: 12 }, 'duration'));
   steps.forEach((one, i) => {
     const isFar = far.has(i);
     if (i % stride !== 0 && !isFar) return;
-    picture.append(svg('circle', { class: isFar ? 'step far' : 'step', cx: x(i), cy: y(one.duration), r: isFar ? 4 : 2, ...noted(() => [`step ${i}`, duration(one.duration), one.tokens === null ? '' : plural(one.tokens, 'token')]), onclick: () => show(one) }));
+    picture.append(svg('circle', { class: isFar ? 'step far' : 'step', cx: x(i), cy: y(one.duration), r: isFar ? 4 : 2, ...noted(() => [`step ${one.number}`, duration(one.duration), one.tokens === null ? '' : plural(one.tokens, 'token')]), onclick: () => show(one) }));
   });
   return picture;
 }
@@ -97,5 +97,5 @@ function drawSteps(page, timeline) {
       value('b', `stages[${place}].host_max_ns`, stage.host_max_ns, duration(stage.host_max_ns)), few),
     el('div', { class: 'pair' }, el('div', { class: 'chart-box' }, stepHistogram(inside, outside, 460, 200)), el('div', { class: 'chart-box' }, stepCourse(steps, far, 460, 200, show))));
   const worst = Array.from(far).sort((a, b) => steps[b].duration - steps[a].duration).slice(0, 8);
-  if (worst.length) node.append(el('div', { class: 'jumps' }, el('span', null, 'Outliers'), worst.map((i) => el('button', { type: 'button', onclick: () => show(steps[i]) }, `step ${i}: ${duration(steps[i].duration)}`))));
+  if (worst.length) node.append(el('div', { class: 'jumps' }, el('span', null, 'Outliers'), worst.map((i) => el('button', { type: 'button', onclick: () => show(steps[i]) }, `step ${steps[i].number}: ${duration(steps[i].duration)}`))));
 }

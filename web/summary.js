@@ -5,18 +5,15 @@ const tile = (label, key, number, text, small) => ({ label, key, number, text, s
 
 const speedOf = (sequences) => (known(sequences) ? `in decode, ${sequences} sequence${sequences === 1 ? '' : 's'} together` : 'in decode');
 
-// How busy a GPU was while there was work; of the whole recording where that is nearly the same.
+// How busy a GPU was: of the ledger that the verdict is of.
 function busyTile(metrics, device, i) {
-  const of = (stage) => metrics.ledgers.find((row) => row.stage === stage && row.device === device.device);
-  const ledger = of('steady') || of('capture');
-  // As in the verdict: a twentieth around the work would not change the picture.
-  const outside = ledger ? ['tail', 'unrecorded'].map((bucket) => ledger.buckets_ns[bucket]).filter((time) => time * 20 >= ledger.window_ns).reduce((sum, time) => sum + time, 0) : 0;
-  const length = ledger ? ledger.window_ns - outside : 0;
+  const place = metrics.ledgers.findIndex((row) => row.stage === device.busy_stage && row.device === device.device);
   const recorded = duration(metrics.capture.duration_ns);
-  const only = ['copy', 'comm'].filter((bucket) => ledger && length > 0 && ledger.buckets_ns[bucket] * 10 >= length).map((bucket) => `; ${fraction(ledger.buckets_ns[bucket] / length)} ${kBucketWords[bucket]}`).join('');
-  if (!ledger || length <= 0 || length > metrics.capture.duration_ns * 0.99) return tile(`${device.device} busy`, `devices[${i}].busy_fraction`, device.busy_fraction, fraction(device.busy_fraction), `of ${recorded} recorded${only}`);
-  const idle = kIdle.reduce((sum, bucket) => sum + ledger.buckets_ns[bucket], 0) - outside;
-  return tile(`${device.device} busy`, null, 1 - idle / length, fraction(1 - idle / length), `of the ${duration(length)} with work; ${recorded} recorded${only}`);
+  if (place < 0) return tile(`${device.device} busy`, `devices[${i}].busy_fraction`, device.busy_fraction, fraction(device.busy_fraction), `of ${recorded} recorded`);
+  const ledger = metrics.ledgers[place];
+  const only = ['copy', 'comm'].filter((bucket) => ledger.base_ns > 0 && ledger.buckets_ns[bucket] * 10 >= ledger.base_ns).map((bucket) => `; ${fraction(ledger.buckets_ns[bucket] / ledger.base_ns)} ${kBucketWords[bucket]}`).join('');
+  const what = ledger.stage === 'capture' ? '' : ` of ${ledger.stage === 'steady' ? 'the steady phase' : printable(ledger.stage)}`;
+  return tile(`${device.device} busy`, `ledgers[${place}].busy_fraction`, ledger.busy_fraction, fraction(ledger.busy_fraction), `of ${duration(ledger.base_ns)}${what}; ${recorded} recorded${only}`);
 }
 
 // The length of one step, as the program has it: page.step.
@@ -42,7 +39,8 @@ function makesTokens(metrics) {
 // What is not known takes no room: it is named below with its reason.
 function tiles({ metrics, step }) {
   const { ttft, tpot } = metrics.aggregates;
-  const made = metrics.devices.slice(0, 4).map((device, i) => busyTile(metrics, device, i));
+  const areImpossible = metrics.findings.some((row) => row.id === 'impossible_rows');
+  const made = areImpossible ? [] : metrics.devices.slice(0, 4).map((device, i) => busyTile(metrics, device, i));
   const hasRates = makesTokens(metrics);
   if (hasRates) made.push(tile('Time to first token', 'aggregates.ttft.p50_ns', ttft.p50_ns, duration(ttft.p50_ns), ttft.reason || `median of ${ttft.n} prefill${ttft.n === 1 ? '' : 's'}`));
   if (hasRates) made.push(tile('Time per token', 'aggregates.tpot.p50_ns', tpot.p50_ns, duration(tpot.p50_ns), tpot.reason || `median of ${tpot.n}: ${tpot.basis || 'steps'}`));

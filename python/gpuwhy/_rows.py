@@ -73,6 +73,7 @@ class Ledger(NamedTuple):
     instances: int
     window_ns: int
     busy_fraction: float | None
+    base_ns: int
     lead_ns: int
     host_wait_ns: int
     compute_ns: int

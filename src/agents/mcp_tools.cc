@@ -19,7 +19,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/json_page.h"
-#include "base/parse_number.h"
 #include "base/text.h"
 #include "config/compose.h"
 #include "ingest/ingest.h"
@@ -264,18 +263,6 @@ std::chrono::nanoseconds time_of(const Json& arguments, const char* name) {
   return std::chrono::nanoseconds(*time);
 }
 
-// "10..20", "10.." or "10", as --steps.
-StepSpan steps_of(const std::string& text) {
-  const std::size_t dots = text.find("..");
-  const auto first = parse_whole(std::string_view(text).substr(0, dots));
-  const std::string last_text = dots == std::string::npos ? text : text.substr(dots + 2);
-  const auto last = last_text.empty() ? INT64_MAX : parse_whole(last_text);
-  if (!first || !last || *first < 0 || *last < *first) {
-    fail_argument("steps", "must be two numbers of steps, as 10..20");
-  }
-  return {*first, *last};
-}
-
 // Whether a file is a metrics.json or a baseline of gpuwhy: both say so at their beginning.
 bool is_own_json(const fs::path& file) {
   return is_own_document(file, "gpuwhy.");
@@ -339,7 +326,10 @@ RecordingOptions McpTools::options_of(const Json& arguments) const {
     options.window.to = time_of(arguments, "to");
   }
   if (arguments.contains("steps")) {
-    options.window.steps = steps_of(text_of_argument(arguments, "steps"));
+    options.window.steps = parse_steps(text_of_argument(arguments, "steps"));
+    if (!options.window.steps) {
+      fail_argument("steps", "must be two numbers of steps, as 10..20");
+    }
   }
   if (arguments.contains("gpu")) {
     options.filter.device = arguments.at("gpu").get<std::uint32_t>();

@@ -210,7 +210,8 @@ struct StageStep {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;  // of the mark, on the host
   bool is_open = false;
-  bool is_step = false;  // one forward pass; else a loop of them
+  bool is_step = false;      // one forward pass; else a loop of them
+  std::uint32_t number = 0;  // of a step: number_steps()
   std::optional<std::int64_t> tokens;
   std::optional<std::int64_t> sequences;
   StepCounts counts = {};

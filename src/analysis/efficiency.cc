@@ -21,6 +21,7 @@
 
 #include "analysis/step_fit.h"
 #include "analysis/token_counts.h"
+#include "base/cut_name.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -323,17 +324,23 @@ class Judge {
   bool is_bounded_ = false;  // a cost is the most that the sums of a marker allow
 };
 
+// Of one kind of length: where steps have periods, one without is not compared with them.
 std::vector<StepSample> samples_of(const StageWork& decode) {
+  const bool has_periods = std::ranges::any_of(decode.passes, &RecordedPasses::is_period);
   std::vector<StepSample> samples;
   for (const RecordedPasses& passes : decode.passes) {
+    if (has_periods && !passes.is_period) {
+      continue;
+    }
     if (passes.counts) {
       samples.push_back({passes.start_ns, passes.duration_ns,
                          static_cast<double>(*passes.counts->generation.queries),
-                         static_cast<double>(*passes.counts->generation.keys)});
+                         static_cast<double>(*passes.counts->generation.keys), passes.number});
     } else if (passes.work.new_tokens == 1) {
       const auto batch = static_cast<double>(passes.work.batch);
       samples.push_back({passes.start_ns, passes.duration_ns, batch,
-                         batch * static_cast<double>(passes.work.cached_tokens + 1)});
+                         batch * static_cast<double>(passes.work.cached_tokens + 1),
+                         passes.number});
     }
   }
   return samples;
@@ -420,7 +427,7 @@ std::string model_mismatch(const Analysis& analysis, const Llm& llm) {
     return fmt::format(
         "the recording is of another model: {} of its kernel time is kernels of a mixture of experts "
         "({}), and the model that was named has no experts",
-        format_fraction(share), printable(largest->short_name));
+        format_fraction(share), printable_name(largest->short_name));
   }
   // Marks of training loops are not of an engine that serves models.
   const std::string engine = to_lower(analysis.engine);

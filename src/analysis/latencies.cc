@@ -4,8 +4,8 @@
 //
 // Time per output token is the period of consecutive decode steps in the steady window. The length
 // of a mark is used only where the host waits for the GPU inside it: an engine that runs ahead of
-// the GPU closes its mark long before the work is done. Time to first token ends with the GPU work
-// of the prefill step.
+// the GPU closes its mark long before the work is done. Time to first token ends when both the mark
+// of the prefill and its GPU work have ended.
 #include "analysis/latencies.h"
 
 #include <algorithm>
@@ -83,7 +83,8 @@ Latency time_to_first_token(const Analysis& analysis,
   bool has_work = false;
   for (const StageStep* step : prefills) {
     if (step->gpu_start_ns) {
-      durations.push_back(*step->gpu_start_ns + *step->gpu_window_ns - step->start_ns);
+      durations.push_back(
+          std::max(step->duration_ns, *step->gpu_start_ns + *step->gpu_window_ns - step->start_ns));
       has_work = true;
     }
   }
@@ -97,7 +98,7 @@ Latency time_to_first_token(const Analysis& analysis,
     return latency;
   }
   latency.basis =
-      has_work ? "from the start of a prefill mark to the end of its GPU work" : kNoGpuWork;
+      has_work ? "from the start of a prefill mark to its end or that of its GPU work" : kNoGpuWork;
   latency.times = times_of_durations("prefill", std::move(durations));
   return latency;
 }
@@ -156,7 +157,7 @@ Latency time_per_token(const Analysis& analysis, const std::string& stage,
     latency.reason = "decode steps overlap on the GPU, so their distance is not a latency";
     return latency;
   } else {
-    latency.basis = "period of steps on the GPU, " + analysis.steady_window;
+    latency.basis = "period on the GPU of " + analysis.steady_window;
   }
   latency.times = times_of_durations(stage, std::move(periods));
   return latency;

@@ -16,7 +16,7 @@ struct Analysis;
 // A latency: which length of the steps it is, or why there is none.
 struct Latency {
   StageTimes times;    // n is 0 if there is none
-  std::string basis;   // e.g. "period of decode steps 3 to 40 of 40"
+  std::string basis;   // e.g. "period on the GPU of decode 2..39, 38 of 40"
   std::string reason;  // why there is none
 };
 

@@ -24,6 +24,7 @@
 
 #include "analysis/kernels.h"
 #include "analysis/operator_names.h"
+#include "base/cut_name.h"
 #include "base/text.h"
 
 namespace gpuwhy {
@@ -55,7 +56,7 @@ bool is_function(std::string_view name) {
 
 bool could_be_stage(const RangeTotal& range) {
   const std::string& name = range.range;
-  return range.kernel_ns + range.host_ns > 0 && !name.empty() && printable(name) == name &&
+  return range.kernel_ns + range.host_ns > 0 && !name.empty() && printable_name(name) == name &&
          !name.starts_with('{') && !is_of_library(name) && !is_operator_text(name) &&
          !is_function(range.text.empty() ? name : range.text) && module_path(name).empty();
 }

@@ -28,6 +28,7 @@
 #include "analysis/stage_summary.h"
 #include "analysis/steady_work.h"
 #include "analysis/steps.h"
+#include "analysis/stream_overlap.h"
 #include "base/run_tasks.h"
 #include "base/text.h"
 
@@ -319,6 +320,7 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   std::optional<TimelineMaker> maker;
   Milestone begun;  // the timeline
   Diagnostics of_ranges;
+  Diagnostics of_streams;
   Tasks tasks(options.timer);
   tasks.add([&](PassTimer* timer) {
     attributed.reach([&] {
@@ -327,8 +329,8 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
     if (options.has_timeline) {
       begun.reach([&] {
         timed(timer, "timeline", [&] {
-          maker.emplace(trace, families, stages, attribution, launched->extent.start_ns,
-                        launched->extent.end_ns, options.picture);
+          maker.emplace(trace, families, stages, attribution, launched->windows,
+                        launched->extent.start_ns, launched->extent.end_ns, options.picture);
         });
       });
     }
@@ -397,12 +399,15 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
       analysis.num_calls = static_cast<std::int64_t>(trace.api_calls.size());
       analysis.num_numbered_calls = count_numbered_calls(trace);
       analysis.num_captured_launches = static_cast<std::int64_t>(trace.captured_launches.size());
+      add_overlaps(trace, of_streams);
     });
   });
   tasks.run(options.num_threads);
 
   // What needs the results of several of them.
-  analysis.diagnostics.insert(analysis.diagnostics.end(), of_ranges.begin(), of_ranges.end());
+  for (const Diagnostics& found : {of_ranges, of_streams}) {
+    analysis.diagnostics.insert(analysis.diagnostics.end(), found.begin(), found.end());
+  }
   for (RangeTotal& range : analysis.ranges) {
     range.longest_start_ns -= range.longest_ns > 0 ? analysis.capture_start_ns : 0;
   }

@@ -55,6 +55,57 @@ void fill(std::vector<std::int64_t> durations, std::int64_t first_ns, std::int64
   }
 }
 
+// Mean of the instances that the overhead compares, and the relative error of that mean; nullopt:
+// too few instances to know it.
+struct Compared {
+  double mean_ns = 0;
+  std::int64_t n = 0;
+  std::optional<double> error;
+};
+
+Compared compared(const StageTimes& times, bool is_steady) {
+  constexpr std::int64_t kLeast = 3;
+  Compared result = {is_steady ? *times.steady_mean_ns : times.mean_ns,
+                     times.n - (is_steady ? 1 : 0), std::nullopt};
+  if (!times.std_ns || result.n < kLeast || result.mean_ns <= 0) {
+    return result;
+  }
+  const auto all = static_cast<double>(times.n);
+  const auto n = static_cast<double>(result.n);
+  double squares = *times.std_ns * *times.std_ns * (all - 1) + times.mean_ns * times.mean_ns * all;
+  if (is_steady) {
+    const double first_ns = static_cast<double>(times.total_ns) - result.mean_ns * n;
+    squares -= first_ns * first_ns;
+  }
+  const double variance = std::max(squares - result.mean_ns * result.mean_ns * n, 0.0) / (n - 1);
+  result.error = std::sqrt(variance / n) / result.mean_ns;
+  return result;
+}
+
+// Student's t for an interval of 95 %: Fisher's series, 1 % too small at two degrees of freedom.
+double students_t(double degrees) {
+  return 1.96 + 2.372 / degrees + 2.822 / std::pow(degrees, 2) + 2.556 / std::pow(degrees, 3) +
+         1.6 / std::pow(degrees, 4);
+}
+
+// Of the ratio of two means, on the scale of logarithms.
+void measure(const Compared& without, const Compared& with, StageOverhead& overhead) {
+  if (!without.error || !with.error) {
+    overhead.reason = "too few instances to know how much they differ by themselves";
+    return;
+  }
+  const double ratio = with.mean_ns / without.mean_ns;
+  const double reach = std::exp(students_t(static_cast<double>(std::min(without.n, with.n) - 1)) *
+                                std::hypot(*without.error, *with.error));
+  if (ratio * reach < 1) {
+    overhead.reason = "shorter under the profiler: the passes differ by more than it adds";
+    return;
+  }
+  overhead.fraction = ratio - 1;
+  overhead.low_fraction = ratio / reach - 1;
+  overhead.high_fraction = ratio * reach - 1;
+}
+
 }  // namespace
 
 std::vector<StageTimes> time_stages(const Stages& stages) {
@@ -107,10 +158,11 @@ std::vector<StageOverhead> overheads_of(const std::vector<StageTimes>& baseline,
         continue;
       }
       const bool is_steady = with.steady_mean_ns && without.steady_mean_ns;
-      const double before = is_steady ? *without.steady_mean_ns : without.mean_ns;
-      const double after = is_steady ? *with.steady_mean_ns : with.mean_ns;
-      if (before > 0) {
-        overheads.push_back({with.stage, before, after, after / before - 1});
+      const Compared before = compared(without, is_steady);
+      const Compared after = compared(with, is_steady);
+      if (before.mean_ns > 0) {
+        overheads.push_back({with.stage, before.mean_ns, after.mean_ns});
+        measure(before, after, overheads.back());
       }
     }
   }

@@ -37,7 +37,12 @@ struct StageOverhead {
   std::string stage;
   double baseline_mean_ns = 0;
   double profiled_mean_ns = 0;
-  double fraction = 0;  // profiled / baseline - 1; below 0: noise is larger than the overhead
+  // profiled / baseline - 1, with an interval of 95 % over the instances of the two passes. How
+  // runs of a program differ is not in it.
+  std::optional<double> fraction = {};
+  std::optional<double> low_fraction = {};
+  std::optional<double> high_fraction = {};
+  std::string reason = {};  // why it cannot be measured
 };
 std::vector<StageOverhead> overheads_of(const std::vector<StageTimes>& baseline,
                                         const std::vector<StageTimes>& profiled);

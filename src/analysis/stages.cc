@@ -196,6 +196,22 @@ class Finder {
 
 }  // namespace
 
+std::vector<std::uint32_t> number_steps(const Trace& trace, const Stages& stages) {
+  const std::int64_t first = trace.capture.window ? trace.capture.window->first_step : 0;
+  std::vector<std::uint32_t> numbers(stages.instances.size(), kNone);
+  std::uint32_t next = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const StageInstance& instance = stages.instances[i];
+    if (i == 0 || instance.thread != stages.instances[i - 1].thread) {
+      next = static_cast<std::uint32_t>(first);
+    }
+    if (is_step(stages, instance)) {
+      numbers[i] = next++;
+    }
+  }
+  return numbers;
+}
+
 Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns,
                    std::int64_t end_ns) {
   Finder finder(trace, end_ns);

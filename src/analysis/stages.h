@@ -41,6 +41,10 @@ inline bool is_step(const Stages& stages, const StageInstance& instance) {
   return stages.are_steps || name == "decode_step" || name == "step";
 }
 
+// By instance: its number among the steps of its thread, as --steps counts them: from 0, in the
+// whole recording. kNone: it is not a step.
+std::vector<std::uint32_t> number_steps(const Trace& trace, const Stages& stages);
+
 // First source that has any instance wins: the rules where a row of the user's fits, NVTX domain
 // LLM, step markers of engines, the rules, steps of a training loop or of PyTorch's profiler.
 // None: one stage `all` over [start_ns, end_ns], on every thread.

@@ -118,11 +118,9 @@ double r_squared(const Line& line, const std::vector<StepSample>& steps) {
 
 void add_outliers(const Line& line, const std::vector<StepSample>& steps, double far,
                   StepFit& fit) {
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (residual(line, steps[i]) > far) {
-      // Step 0 is not in `steps`.
-      fit.outliers.push_back({static_cast<std::int64_t>(i) + 1, steps[i].start_ns,
-                              steps[i].duration_ns, at(line, steps[i])});
+  for (const StepSample& step : steps) {
+    if (residual(line, step) > far) {
+      fit.outliers.push_back({step.number, step.start_ns, step.duration_ns, at(line, step)});
     }
   }
   fit.num_outliers = static_cast<std::int64_t>(fit.outliers.size());

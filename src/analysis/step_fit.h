@@ -14,6 +14,7 @@ struct StepSample {
   std::int64_t duration_ns = 0;
   double tokens = 0;     // made in the step
   double kv_tokens = 0;  // attended to, all sequences
+  std::int64_t number = 0;
 };
 
 // Least squares over the steps, excluding outliers once. nullopt, with `reason`, if there are too

@@ -161,6 +161,7 @@ std::vector<StageStep> find_steps(const Trace& trace, const Stages& stages,
       step.next = window.next;
     }
   }
+  const std::vector<std::uint32_t> numbers = number_steps(trace, stages);
   std::vector<StageStep> steps;
   steps.reserve(static_cast<std::size_t>(
       std::count_if(stages.instances.begin(), stages.instances.end(),
@@ -177,6 +178,7 @@ std::vector<StageStep> find_steps(const Trace& trace, const Stages& stages,
     step.duration_ns = instance.end_ns - instance.start_ns;
     step.is_open = instance.is_open;
     step.is_step = is_step(stages, instance);
+    step.number = numbers[i];
     step.tokens = instance.tokens;
     step.sequences = instance.sequences;
     step.counts = instance.counts;
@@ -230,8 +232,8 @@ std::string mark_steady(const std::vector<std::string>& stage_names,
     }
     if (words.empty() && from < to) {
       words = fmt::format(
-          "{} {} to {} of {}{}", stage_names[key.second], from - loop.begin() + 1,
-          to - loop.begin(), loop.size(),
+          "{} {}..{}, {} of {}{}", stage_names[key.second], (*from)->number, (*(to - 1))->number,
+          to - from, loop.size(),
           loops.size() > 1 ? fmt::format(" in the first of {} loops", loops.size()) : "");
     }
   }

@@ -78,8 +78,8 @@ void TimelineSlices::append(const TimelineSlices& other) {
 
 TimelineMaker::TimelineMaker(const Trace& trace, const KernelFamilies& families,
                              const Stages& stages, const Attribution& attribution,
-                             std::int64_t start_ns, std::int64_t end_ns,
-                             const TimelineOptions& options)
+                             const std::vector<StepWindow>& step_windows, std::int64_t start_ns,
+                             std::int64_t end_ns, const TimelineOptions& options)
     : trace_(trace),
       stages_(stages),
       attribution_(attribution),
@@ -93,7 +93,7 @@ TimelineMaker::TimelineMaker(const Trace& trace, const KernelFamilies& families,
   made_.stages = stages.names;
   made_.is_nested = stages.is_nested;
   for (const TimelineWindow& window :
-       telling_windows(trace, stages, attribution,
+       telling_windows(trace, stages, attribution, step_windows,
                        made_.is_whole ? options.most_work : options.most_window_work)) {
     host_windows_.push_back({window.start_ns, window.end_ns});
     made_.windows.push_back({window.label, window.start_ns - start_ns, window.end_ns - start_ns});
@@ -350,10 +350,12 @@ Timeline TimelineMaker::finish() {
   reorder(slices.what);
   reorder(slices.stage);
   reorder(slices.call);
-  for (const StageInstance& instance : stages_.instances) {
+  const std::vector<std::uint32_t> numbers = number_steps(trace_, stages_);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const StageInstance& instance = stages_.instances[i];
     made_.instances.push_back({instance.stage, instance.start_ns - start_ns_,
                                instance.end_ns - instance.start_ns, instance.is_open,
-                               is_step(stages_, instance), instance.tokens});
+                               is_step(stages_, instance), instance.tokens, numbers[i]});
   }
   std::stable_sort(made_.instances.begin(), made_.instances.end(),
                    [](const TimelineStage& a, const TimelineStage& b) {

@@ -14,6 +14,7 @@
 #include "analysis/layer_map.h"
 #include "analysis/ledger.h"
 #include "analysis/stages.h"
+#include "analysis/step_windows.h"
 #include "analysis/timeline_host.h"
 #include "trace/trace.h"
 
@@ -90,6 +91,7 @@ struct TimelineStage {
   bool is_open = false;
   bool is_step = false;
   std::optional<std::int64_t> tokens;
+  std::uint32_t number = 0;  // of a step: number_steps()
 };
 
 // Everything a page needs to draw the recording.
@@ -128,8 +130,8 @@ struct TimelineOptions {
 class TimelineMaker {
  public:
   TimelineMaker(const Trace& trace, const KernelFamilies& families, const Stages& stages,
-                const Attribution& attribution, std::int64_t start_ns, std::int64_t end_ns,
-                const TimelineOptions& options = {});
+                const Attribution& attribution, const std::vector<StepWindow>& step_windows,
+                std::int64_t start_ns, std::int64_t end_ns, const TimelineOptions& options = {});
 
   GapSink gap_sink();
   // The work of all GPUs, and what the host did.
@@ -192,6 +194,8 @@ class TimelineMaker {
 // one and its neighbours; the middle of the recording if there are no steps. Together they contain
 // at most `most_work` pieces of work. Times are those of the trace.
 std::vector<TimelineWindow> telling_windows(const Trace& trace, const Stages& stages,
-                                            const Attribution& attribution, std::int64_t most_work);
+                                            const Attribution& attribution,
+                                            const std::vector<StepWindow>& step_windows,
+                                            std::int64_t most_work);
 
 }  // namespace gpuwhy

@@ -7,7 +7,6 @@
 // stage, because the GPU lags behind the host.
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -39,45 +38,61 @@ std::vector<std::uint32_t> instances_of(const Stages& stages, bool are_steps) {
 }
 
 // Typical and worst cases, the most telling ones first.
-std::vector<Chosen> choose(const Stages& stages) {
-  const auto duration_ns = [&](std::uint32_t i) {
-    return stages.instances[i].end_ns - stages.instances[i].start_ns;
-  };
-  const auto label = [&](const std::vector<std::uint32_t>& all, std::size_t place,
-                         const char* why) {
-    return Chosen{
-        all[place],
-        fmt::format("{} {}{}", stages.names[stages.instances[all[place]].stage], place, why)};
-  };
+std::vector<Chosen> choose(const Trace& trace, const Stages& stages,
+                           const std::vector<StepWindow>& step_windows) {
+  const std::vector<std::uint32_t> numbers = number_steps(trace, stages);
+  std::vector<std::int64_t> periods_ns(stages.instances.size());  // 0: there is none
+  for (const StepWindow& window : step_windows) {
+    std::int64_t& period_ns = periods_ns[window.instance];
+    period_ns = std::max(period_ns, window.period_ns.value_or(0));
+  }
   std::vector<Chosen> chosen;
   for (const bool are_steps : {false, true}) {
     const std::vector<std::uint32_t> all = instances_of(stages, are_steps);
-    if (all.empty()) {
+    const bool has_periods =
+        are_steps && std::ranges::any_of(all, [&](std::uint32_t i) { return periods_ns[i] > 0; });
+    // Of one kind: a step without a period is not ranked among those that have one.
+    const auto length_ns = [&](std::size_t place) {
+      const StageInstance& instance = stages.instances[all[place]];
+      return has_periods ? periods_ns[all[place]] : instance.end_ns - instance.start_ns;
+    };
+    std::vector<std::size_t> ranked;
+    for (std::size_t place = 0; place < all.size(); ++place) {
+      if (!has_periods || length_ns(place) > 0) {
+        ranked.push_back(place);
+      }
+    }
+    if (ranked.empty()) {
       continue;
     }
-    // Stable: of equally long instances, the earlier one counts as shorter, so that the choice does
-    // not depend on the sort.
-    std::vector<std::size_t> by_length(all.size());
-    std::iota(by_length.begin(), by_length.end(), std::size_t{0});
-    std::stable_sort(by_length.begin(), by_length.end(), [&](std::size_t a, std::size_t b) {
-      return duration_ns(all[a]) < duration_ns(all[b]);
-    });
-    const std::size_t median = by_length[(by_length.size() - 1) / 2];
+    const auto add = [&](std::size_t place, const char* why) {
+      const std::size_t number = numbers[all[place]] == kNone ? place : numbers[all[place]];
+      chosen.push_back(
+          {all[place],
+           fmt::format("{} {}{}", stages.names[stages.instances[all[place]].stage], number, why)});
+    };
+    // Stable: the choice among equally long instances does not depend on the sort.
+    std::ranges::stable_sort(ranked, {}, length_ns);
+    const std::size_t median = ranked[(ranked.size() - 1) / 2];
     if (!are_steps) {
-      chosen.push_back(label(all, median, ", the median"));
+      add(median, ", the median");
       continue;
+    }
+    const std::int64_t most_ns = length_ns(ranked.back());
+    const std::size_t second = ranked[ranked.size() - std::min<std::size_t>(2, ranked.size())];
+    if (most_ns > length_ns(median)) {
+      add(ranked.back(), ", the slowest");
     }
     // Neighbours of the median show whether a typical step looks the same twice.
-    chosen.push_back(label(all, by_length.back(), ", the slowest"));
-    chosen.push_back(label(all, median, ", the median"));
+    add(median, ", the median");
     if (median + 1 < all.size()) {
-      chosen.push_back(label(all, median + 1, ", after the median"));
+      add(median + 1, ", after the median");
     }
     if (median > 0) {
-      chosen.push_back(label(all, median - 1, ", before the median"));
+      add(median - 1, ", before the median");
     }
-    if (by_length.size() > 3) {
-      chosen.push_back(label(all, by_length[by_length.size() - 2], ", the second slowest"));
+    if (length_ns(second) > length_ns(median) && length_ns(second) < most_ns) {
+      add(second, ", the second slowest");
     }
   }
   return chosen;
@@ -149,10 +164,11 @@ void reach_to_work(const Trace& trace, const Attribution& attribution,
 
 std::vector<TimelineWindow> telling_windows(const Trace& trace, const Stages& stages,
                                             const Attribution& attribution,
+                                            const std::vector<StepWindow>& step_windows,
                                             std::int64_t most_work) {
   std::vector<TimelineWindow> windows;
   std::map<std::uint32_t, std::size_t> place_of;
-  for (const Chosen& one : choose(stages)) {
+  for (const Chosen& one : choose(trace, stages, step_windows)) {
     if (place_of.try_emplace(one.instance, windows.size()).second) {
       const StageInstance& instance = stages.instances[one.instance];
       windows.push_back({one.label, instance.start_ns, instance.end_ns});

@@ -18,11 +18,12 @@ namespace {
 
 // The time a step took: its period, else its GPU window, else the length of its mark. A loop keeps
 // the length of its mark.
-std::int64_t length_of(const StageStep& step) {
-  if (!step.is_step) {
-    return step.duration_ns;
-  }
-  return step.period_ns ? *step.period_ns : step.gpu_window_ns.value_or(step.duration_ns);
+RecordedPasses recorded(const StageStep& step, const LlmWork& work) {
+  const bool is_period = step.is_step && step.period_ns;
+  const std::int64_t length_ns = is_period      ? *step.period_ns
+                                 : step.is_step ? step.gpu_window_ns.value_or(step.duration_ns)
+                                                : step.duration_ns;
+  return {work, step.start_ns, length_ns, is_period, step.number};
 }
 
 // Walks the steps in time order and tracks the context of one sequence.
@@ -95,7 +96,8 @@ class Tracker {
     if (!step.counts.is_complete()) {
       return false;
     }
-    work.passes.push_back({{}, step.start_ns, length_of(step), step.counts});
+    work.passes.push_back(recorded(step, {}));
+    work.passes.back().counts = step.counts;
     return true;
   }
 
@@ -110,8 +112,7 @@ class Tracker {
     if (!tokens) {
       work_.prefill.reason = "needs the prompt's tokens: a payload on the mark, or --prompt-tokens";
     } else {
-      work_.prefill.passes.push_back(
-          {prefill_work(*tokens, sequences), step.start_ns, length_of(step)});
+      work_.prefill.passes.push_back(recorded(step, prefill_work(*tokens, sequences)));
     }
     context_ = tokens;
     is_fresh_ = true;
@@ -141,7 +142,7 @@ class Tracker {
     LlmWork work = decode_work(1, batch);
     work.cached_tokens = *cached;
     work.new_tokens = num_steps;
-    work_.decode.passes.push_back({work, step.start_ns, length_of(step)});
+    work_.decode.passes.push_back(recorded(step, work));
     context_ = *cached + num_steps;
   }
 

@@ -14,6 +14,8 @@ struct RecordedPasses {
   LlmWork work;
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
+  bool is_period = false;                 // duration_ns is from one step to the next
+  std::uint32_t number = 0;               // StageStep::number
   std::optional<StepCounts> counts = {};  // the marker tells all sums: instead of `work`
 };
 

@@ -23,6 +23,7 @@
 #include "analysis/capture_summary.h"
 #include "analysis/kernels.h"
 #include "base/error.h"
+#include "base/parse_number.h"
 #include "base/units.h"
 #include "trace/filter.h"
 
@@ -76,7 +77,8 @@ class WindowMaker {
       refuse_empty();
     }
     keep_only(kept, trace_);
-    trace_.capture.window = {window_.start_ns, window_.end_ns, extent_.start_ns, why_, is_by_time_};
+    trace_.capture.window = {window_.start_ns, window_.end_ns, extent_.start_ns, why_,
+                             is_by_time_,      first_step_};
   }
 
  private:
@@ -97,40 +99,40 @@ class WindowMaker {
 
   // Steps are counted by thread: in a recording of several ranks, each has its own.
   void choose_steps(const StepSpan& asked) {
-    std::map<std::uint32_t, std::vector<std::uint32_t>> by_thread;  // in order of time
+    const std::vector<std::uint32_t> numbers = number_steps(trace_, stages_);
+    is_chosen_.resize(stages_.instances.size());
+    std::int64_t num_steps = 0;
     for (std::uint32_t i = 0; i < stages_.instances.size(); ++i) {
-      if (is_step(stages_, stages_.instances[i])) {
-        by_thread[stages_.instances[i].thread].push_back(i);
+      if (numbers[i] == kNone) {
+        continue;
+      }
+      const StageInstance& step = stages_.instances[i];
+      Span& own = by_thread_[step.thread];  // a thread whose steps are all left out keeps none
+      num_steps = std::max<std::int64_t>(num_steps, numbers[i] + 1);
+      if (numbers[i] >= asked.first && numbers[i] <= asked.last) {
+        is_chosen_[i] = true;
+        own.cover(step.start_ns, step.end_ns);
+        window_.cover(step.start_ns, step.end_ns);
       }
     }
-    if (by_thread.empty()) {
+    if (by_thread_.empty()) {
       throw Error(ErrorKind::kUsage, "--steps: the recording marks no steps",
                   "say which ranges are steps, as --step 'ProfilerStep#*' (gpuwhy ranges FILE "
                   "lists them), or use --from and --to");
     }
-    is_chosen_.resize(stages_.instances.size());
-    std::size_t most = 0;
-    for (const auto& [thread, steps] : by_thread) {
-      most = std::max(most, steps.size());
-      for (std::size_t i = 0; i < steps.size(); ++i) {
-        const auto number = static_cast<std::int64_t>(i);
-        if (number >= asked.first && number <= asked.last) {
-          const StageInstance& step = stages_.instances[steps[i]];
-          is_chosen_[steps[i]] = true;
-          by_thread_[thread].cover(step.start_ns, step.end_ns);
-          window_.cover(step.start_ns, step.end_ns);
-        }
-      }
-      by_thread_.try_emplace(thread);  // a thread whose steps are all left out keeps none
-    }
     if (window_.is_empty()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--steps {}..: the recording has {} steps", asked.first, most),
-                  "they are counted from 0");
+      const std::string end = asked.last == INT64_MAX ? "" : fmt::format("{}", asked.last);
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("--steps {}: the recording has {} steps",
+                      asked.last == asked.first ? end : fmt::format("{}..{}", asked.first, end),
+                      num_steps),
+          "they are counted from 0");
     }
+    first_step_ = asked.first;
     cover_work([&](std::uint32_t instance) { return is_chosen_[instance]; });
-    why_ = fmt::format("steps {}..{} of {}", asked.first,
-                       std::min(asked.last, static_cast<std::int64_t>(most) - 1), most);
+    why_ = fmt::format("steps {}..{} of {}", asked.first, std::min(asked.last, num_steps - 1),
+                       num_steps);
   }
 
   void trim() {
@@ -251,10 +253,20 @@ class WindowMaker {
   std::map<std::uint32_t, Span> by_thread_;  // of threads that mark steps: their chosen ones
   std::string why_;
   bool is_by_time_ = false;
+  std::int64_t first_step_ = 0;
   std::size_t num_kept_ = 0;
 };
 
 }  // namespace
+
+std::optional<StepSpan> parse_steps(std::string_view text) {
+  const std::size_t dots = text.find("..");
+  const std::string_view end = dots == std::string_view::npos ? text : text.substr(dots + 2);
+  const auto first = parse_whole(text.substr(0, dots));
+  const auto last = end.empty() ? std::optional(INT64_MAX) : parse_whole(end);
+  return first && last && *first >= 0 && *last >= *first ? std::optional(StepSpan{*first, *last})
+                                                         : std::nullopt;
+}
 
 void check_window(const WindowOptions& options) {
   const int ways =

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace gpuwhy {
 
@@ -12,6 +13,9 @@ struct StepSpan {
   std::int64_t first = 0;
   std::int64_t last = INT64_MAX;
 };
+
+// "10..20", "10.." or "10", as --steps takes it; nullopt for anything else.
+std::optional<StepSpan> parse_steps(std::string_view text);
 
 // The part of a recording that is wanted. At most one of: times, steps, trimming.
 struct WindowOptions {

@@ -52,15 +52,11 @@ std::int64_t at_least(std::int64_t least, std::int64_t most, const GivenOption& 
 
 // "10..20", "10.." or "10", as --steps takes it.
 StepSpan step_span(const GivenOption& given) {
-  const std::string& text = given.value;
-  const std::size_t dots = text.find("..");
-  const auto first = parse_whole(text.substr(0, dots));
-  const std::string end = dots == std::string::npos ? text : text.substr(dots + 2);
-  const auto last = end.empty() ? std::optional<std::int64_t>(INT64_MAX) : parse_whole(end);
-  if (!first || !last || *first < 0 || *last < *first) {
+  const std::optional<StepSpan> steps = parse_steps(given.value);
+  if (!steps) {
     refuse_option(given, "numbers of steps, as 10..20, 10.. or 10");
   }
-  return {*first, *last};
+  return *steps;
 }
 
 std::chrono::nanoseconds time_value(const GivenOption& given) {

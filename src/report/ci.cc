@@ -51,7 +51,7 @@ void add_time(std::int64_t time_ns, std::string benchmark, std::int64_t n,
 void add_latency(const LatencyMetrics& latency, const std::string& name,
                  std::vector<Measure>& measures) {
   if (latency.mean_ns) {
-    measures.push_back({name, "latency_ns", *latency.mean_ns, latency.std_ns, latency.n});
+    measures.push_back({name + "/mean", "latency_ns", *latency.mean_ns, latency.std_ns, latency.n});
   }
   add(latency.p50_ns, name + "/p50", "latency_ns", measures, latency.n);
   add(latency.p99_ns, name + "/p99", "latency_ns", measures, latency.n);
@@ -63,7 +63,7 @@ std::vector<Measure> measures_of(const Metrics& metrics) {
   add_latency(metrics.aggregates.tpot, "tpot", measures);
   if (const std::optional<double> rate = metrics.aggregates.decode_tokens_per_s) {
     measures.push_back({dashboard_name("aggregates.decode_tokens_per_s"), "throughput_per_s", *rate,
-                        std::nullopt, 1, "tpot", "items_per_second"});
+                        std::nullopt, 1, "tpot/p50", "items_per_second"});
   }
   add(metrics.aggregates.program_ns, dashboard_name("aggregates.program_ns"), "latency_ns",
       measures);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/comparison_parts.h"
@@ -305,7 +306,7 @@ std::string worth_sentence(const Comparison& comparison) {
     base = cost(1e6 / *before.tokens_per_s, before.num_gpus);
     candidate = cost(1e6 / *after.tokens_per_s, after.num_gpus);
   } else if (const std::optional<TimedWork> work = timed_work(comparison)) {
-    what = fmt::format("1,000 {}s{} cost", printable(work->name),
+    what = fmt::format("1,000 {}s{} cost", printable_name(work->name),
                        work->is_mean ? " (of the mean length)" : "");
     base = cost(1000 * work->base_s, before.num_gpus);
     candidate = cost(1000 * work->candidate_s, after.num_gpus);
@@ -332,7 +333,7 @@ std::string paired_sentence(const Comparison& comparison) {
   }
   const PairedSteps& steps = *comparison.steps;
   const bool is_shorter = steps.shorter >= steps.longer;
-  const std::string name = printable(steps.stage);
+  const std::string name = printable_name(steps.stage);
   const std::string all = name.ends_with("step") ? name + "s" : name + " steps";
   const std::string mean = fmt::format(
       "went from {} to {} ({}).", format_duration_ns(static_cast<std::int64_t>(steps.base_mean_ns)),

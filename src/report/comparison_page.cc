@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/cut_name.h"
 #include "base/units.h"
 #include "report/comparison.h"
 #include "report/comparison_parts.h"

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/cut_name.h"
 #include "base/text.h"
 #include "report/comparison_tables.h"
 #include "report/glossary.h"
@@ -147,7 +148,7 @@ Section buckets_section(const Comparison& comparison) {
     }
     if (const LedgerChange* same = same_stage(comparison, ledger)) {
       section.notes.push_back(fmt::format("The whole recording on {} has the times of '{}'.",
-                                          device_words(ledger), printable(same->base.stage)));
+                                          device_words(ledger), printable_name(same->base.stage)));
       continue;
     }
     for (std::size_t j = 0; j < ledger.base.buckets_ns.size(); ++j) {

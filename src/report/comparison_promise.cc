@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/comparison_parts.h"
@@ -118,7 +119,8 @@ std::string promise_sentence(const Comparison& comparison) {
   }
   const double promised_ns =
       static_cast<double>(kept->saving_ns) / static_cast<double>(kept->num_steps);
-  const std::string name = printable(stage) == "decode" ? "decode step" : printable(stage);
+  const std::string name =
+      printable_name(stage) == "decode" ? "decode step" : printable_name(stage);
   const double share = gain_ns / promised_ns;
   return fmt::format(
       "The base promised up to {} per {} for \"{}\". That time fell by {} per {}, and a {} is {} "

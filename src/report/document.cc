@@ -8,14 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/glossary.h"
 
 namespace gpuwhy {
 namespace {
-
-constexpr std::size_t kLongestName = 300;
 
 // 6.89e11 as "689 G": FLOPs are counted in thousands, not in powers of two.
 std::string scaled_text(double number) {
@@ -38,6 +37,7 @@ std::string number_text(double number, Unit unit) {
   switch (unit) {
     case Unit::kText:
     case Unit::kName:
+    case Unit::kWholeName:
     case Unit::kShares:
       return fmt::format("{}", number);
     case Unit::kCount:
@@ -97,25 +97,15 @@ std::string shares_text(const TimeParts& parts) {
 }  // namespace
 
 bool is_number(Unit unit) {
-  return unit != Unit::kText && unit != Unit::kName && unit != Unit::kShares;
-}
-
-// A multi-byte character is dropped as a whole.
-std::string cut_name(std::string_view name) {
-  if (name.size() <= kLongestName) {
-    return std::string(name);
-  }
-  std::size_t end = kLongestName;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) {
-    --end;
-  }
-  return std::string(name.substr(0, end)) + "...";
+  return unit != Unit::kText && unit != Unit::kName && unit != Unit::kWholeName &&
+         unit != Unit::kShares;
 }
 
 const char* unit_name(Unit unit) {
   switch (unit) {
     case Unit::kText:
     case Unit::kName:
+    case Unit::kWholeName:
       return "text";
     case Unit::kCount:
       return "1";
@@ -155,7 +145,7 @@ std::string shown(const ReportValue& value) {
     return shares_text(*parts);
   }
   if (value.text() != nullptr) {
-    return printable(*value.text());
+    return printable(value.unit == Unit::kText ? cut_name(*value.text()) : *value.text());
   }
   const auto* integer = std::get_if<std::int64_t>(&value.value);
   if (integer != nullptr && (value.unit == Unit::kCount || value.unit == Unit::kText)) {

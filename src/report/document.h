@@ -24,6 +24,7 @@ namespace gpuwhy {
 enum class Unit {
   kText,
   kName,          // recorded name of a kernel, range or operator: escaped within its cell
+  kWholeName,     // the same, never cut: for what other tools take
   kCount,         // 1234
   kDuration,      // ns, as 1.23 ms
   kMilliseconds,  // ns, as 0.001230: for tables that scripts read
@@ -40,10 +41,6 @@ enum class Unit {
 };
 const char* unit_name(Unit unit);
 bool is_number(Unit unit);
-
-// A name as shown in tables: there are kernel names of 4 KB, and what distinguishes them is in the
-// first 300 bytes. Characters are not split.
-std::string cut_name(std::string_view name);
 
 // Times of the parts of a whole, by name.
 using TimeParts = std::vector<std::pair<std::string, std::int64_t>>;

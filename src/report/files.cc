@@ -12,24 +12,26 @@
 namespace gpuwhy {
 namespace {
 
-constexpr std::size_t kKernelRows = 50;
 constexpr std::size_t kOperatorRows = 50;
-
-SectionOptions rows(std::size_t top) {
-  SectionOptions options;
-  options.top = top;
-  return options;
-}
 
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> report_files(
     const Metrics& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
-    PassTimer* timer, const std::optional<GpuPrice>& price) {
+    PassTimer* timer, const std::optional<GpuPrice>& price, std::size_t kernel_rows) {
   SectionOptions for_managers;
   for_managers.gpu_hour_price = price;
+  for_managers.merges_stages = true;
   SectionOptions options;
   options.gpu_hour_price = price;
+  options.top = kernel_rows;
+  options.merges_stages = true;
+  SectionOptions of_kernels;
+  of_kernels.top = kernel_rows;
+  of_kernels.has_whole_names = true;
+  of_kernels.merges_stages = true;
+  SectionOptions of_operators;
+  of_operators.top = kOperatorRows;
   options.files = {"report.html", "stakeholder_summary.md", "kernels.md", "operators.md",
                    "metrics.json"};
   options.files.insert(options.files.end(), beside.begin(), beside.end());
@@ -44,8 +46,8 @@ std::vector<std::pair<std::string, std::string>> report_files(
           {"report.html", page()},
           {"report.md", markdown_text(report_document(metrics, options))},
           {"stakeholder_summary.md", markdown_text(stakeholder_document(metrics, for_managers))},
-          {"kernels.md", markdown_text(kernels_document(metrics, rows(kKernelRows)))},
-          {"operators.md", markdown_text(operators_document(metrics, rows(kOperatorRows)))}};
+          {"kernels.md", markdown_text(kernels_document(metrics, of_kernels))},
+          {"operators.md", markdown_text(operators_document(metrics, of_operators))}};
 }
 
 std::string report_page(const Metrics& metrics, const Timeline& timeline) {

@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/kernel_names.h"
+#include "base/cut_name.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -127,7 +128,7 @@ std::string late_sentence(const Json& fleet, const Json& row) {
   }
   std::string text =
       fmt::format("rank {}{} is late: {}", integer_of(row, "rank"),
-                  node.empty() ? "" : " on " + printable(node), fmt::join(signs, ", "));
+                  node.empty() ? "" : " on " + printable_name(node), fmt::join(signs, ", "));
   const std::string cause = cause_phrase(row);
   return cause.empty() ? text : text + "; cause: " + cause;
 }
@@ -239,18 +240,18 @@ Section summary(const Json& fleet) {
   const Json& nodes = rows_of(fleet, "nodes");
   if (!nodes.empty() && field_of(nodes[0], "outlier") == Json(true)) {
     section.paragraphs.push_back(fmt::format("node {} is slow: its {} are {} off the median",
-                                             printable(text_of(nodes[0], "name")),
+                                             printable_name(text_of(nodes[0], "name")),
                                              count_of(integer_of(nodes[0], "ranks"), "rank"),
                                              percent(field_of(nodes[0], "deviation_fraction"))));
   }
   const Json& kernels = rows_of(fleet, "kernels");
   if (!kernels.empty()) {
-    section.paragraphs.push_back(
-        fmt::format("kernel {} in {} is slow on {} of {} ranks: up to {:.2f}x, about {} lost",
-                    short_kernel(text_of(kernels[0], "kernel")),
-                    printable(text_of(kernels[0], "stage")), integer_of(kernels[0], "slow_ranks"),
-                    integer_of(kernels[0], "ranks"), number_of(kernels[0], "slow_ratio"),
-                    format_duration_ns(integer_of(kernels[0], "excess_ns"))));
+    section.paragraphs.push_back(fmt::format(
+        "kernel {} in {} is slow on {} of {} ranks: up to {:.2f}x, about {} lost",
+        short_kernel(text_of(kernels[0], "kernel")), printable_name(text_of(kernels[0], "stage")),
+        integer_of(kernels[0], "slow_ranks"), integer_of(kernels[0], "ranks"),
+        number_of(kernels[0], "slow_ratio"),
+        format_duration_ns(integer_of(kernels[0], "excess_ns"))));
   }
   add_groups(fleet, section);
   add_troubles(fleet, section);

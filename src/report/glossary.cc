@@ -29,6 +29,10 @@ constexpr Term kTerms[] = {
     {"data_loss", "finding", "The recording is incomplete: events were dropped or the file ends early.",
      "Messages of the profiler, and the reader's own checks.",
      "Record a shorter time, or less. nsys: gpuwhy run run.mode=light; PyTorch's profiler: fewer active steps in its schedule."},
+    {"impossible_rows", "finding", "The recording has numbers that cannot be right, so no figure holds.",
+     "More than a hundredth of the kernels, or of the other events, was left out: text where a number belongs, an end before its start, times a "
+     "year away. Or kernels of one stream run at the same time for more than a hundredth of all kernel time.",
+     "Export the recording again, without editing it. If it says the same, record again."},
     {"launch_bound", "finding", "The GPU waits for the CPU to launch the next kernel, gap after gap.",
      "Short gaps that end when a launch call returns, while the CPU does nothing else for long. At least 20 gaps and 5 % of the time. "
      "The saving is all of these gaps, but never more than the CPU's own work lets through.",
@@ -143,7 +147,7 @@ constexpr Term kTerms[] = {
     {"window", "term", "The time of a stage on a GPU: from its mark, or the end of the previous step, to the start of the next step.", "docs/metrics.md, ledgers.", ""},
     {"steady_phase", "term", "The part of a recording in which the model runs, without start-up and without what follows.", "From the first to the last mark, or kernel of a model family.", ""},
     {"saving", "term", "What fixing a finding saves at most. It is an upper bound, not a forecast.", "Bounded by the bucket it comes from and by the longer of the CPU's and the GPU's own work.", ""},
-    {"ttft", "term", "Time to first token: from the start of a request's prefill to the end of its GPU work.", "Marks of prefill; under vLLM, SGLang and others their step markers.", ""},
+    {"ttft", "term", "Time to first token: from the start of a request's prefill to its end, or to the end of its GPU work if that is later.", "Marks of prefill; under vLLM, SGLang and others their step markers.", ""},
     {"tpot", "term", "Time per output token: from one decode step to the next.", "The period of steps on the GPU where there are several, else the longer of the CPU range and the step's window on the GPU; tpot.basis says which.", ""},
     {"step_time", "term", "The time of one step, the number that summaries and comparisons give.", "The median time from one step's first kernel to the next step's; of a stage without such a period the longer of its mark on the CPU and its time on the GPU, median.", ""},
     {"itl", "term", "Inter-token latency: the time between the arrivals of two tokens of a request at the client.", "The file of --requests.", "docs/requests.md"},

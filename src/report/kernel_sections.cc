@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "analysis/kernels.h"
+#include "base/cut_name.h"
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -24,12 +25,14 @@ constexpr std::string_view kUnmarked = "unmarked";  // launched in no stage
 constexpr double kLeastShare = 0.03;                // of a kernel that has a line of details
 
 // On a terminal, names come last, where a narrow window truncates them. In files they come first,
-// with milliseconds that scripts can read.
-std::vector<MemberColumn<KernelMetrics>> kernel_columns(bool is_terminal, const Metrics& metrics) {
+// with milliseconds that scripts can read. `kernel_name` is the whole name, as in metrics.json:
+// what nsys and ncu --kernel-name take; people read the short one.
+std::vector<MemberColumn<KernelMetrics>> kernel_columns(const SectionOptions& options,
+                                                        const Metrics& metrics) {
   using Row = KernelMetrics;
   const MemberColumn<Row> bound = {"bound", Unit::kText, &Row::bound};
   std::vector<MemberColumn<Row>> columns;
-  if (is_terminal) {
+  if (options.is_terminal) {
     columns = {{"share", Unit::kFraction, &Row::kernel_fraction},
                {"total", Unit::kDuration, &Row::total_ns},
                {"calls", Unit::kCount, &Row::calls},
@@ -45,14 +48,19 @@ std::vector<MemberColumn<KernelMetrics>> kernel_columns(bool is_terminal, const 
     columns.push_back({"kernel", Unit::kName, &Row::short_name});
     return columns;
   }
-  columns = {{"kernel_name", Unit::kName, &Row::short_name},
+  const MemberColumn<Row> short_name = {"short_name", Unit::kName, &Row::short_name};
+  const MemberColumn<Row> whole_name = {"kernel_name", Unit::kWholeName, &Row::kernel_name};
+  columns = {options.has_whole_names ? whole_name : short_name,
              {"total_ms", Unit::kMilliseconds, &Row::total_ns},
              {"calls", Unit::kCount, &Row::calls},
              {"mean_ms", Unit::kMilliseconds, &Row::mean_ns},
-             {"device", Unit::kText, &Row::device},
-             {"stage", Unit::kName, &Row::stage},
-             {"family", Unit::kText, &Row::family},
-             {"share", Unit::kFraction, &Row::kernel_fraction}};
+             {"device", Unit::kText, &Row::device}};
+  if (options.has_whole_names) {
+    columns.push_back(short_name);
+  }
+  columns.push_back({"stage", Unit::kName, &Row::stage});
+  columns.push_back({"family", Unit::kText, &Row::family});
+  columns.push_back({"share", Unit::kFraction, &Row::kernel_fraction});
   if (metrics.counters) {
     columns.push_back(bound);
     columns.push_back({"covered", Unit::kFraction, &Row::covered_fraction});
@@ -86,7 +94,7 @@ std::string coverage_text(const std::vector<StageCoverage>& coverage) {
   for (const StageCoverage& row : coverage) {
     // A recording without stages has one row and the sum, which are equal.
     if (coverage.size() > 2 || row.stage == "total") {
-      text += fmt::format("{}{} {}", text.empty() ? ": " : ", ", printable(row.stage),
+      text += fmt::format("{}{} {}", text.empty() ? ": " : ", ", printable_name(row.stage),
                           format_fraction(row.fraction()));
     }
   }
@@ -177,23 +185,26 @@ std::string stages_text(const MergedKernel& kernel) {
   std::string text;
   for (const auto& [stage, sums] : stages) {
     const auto [calls, total_ns] = sums;
-    text +=
-        fmt::format("{} {} {}{} of {}", text.empty() ? "by stage:" : ",", printable(stage), calls,
-                    !text.empty() ? ""
-                    : calls == 1  ? " call"
-                                  : " calls",
-                    format_duration_ns(total_ns / std::max<std::int64_t>(calls, 1)));
+    text += fmt::format("{} {} {}{} of {}", text.empty() ? "by stage:" : ",", printable_name(stage),
+                        calls,
+                        !text.empty() ? ""
+                        : calls == 1  ? " call"
+                                      : " calls",
+                        format_duration_ns(total_ns / std::max<std::int64_t>(calls, 1)));
   }
   return text;
 }
 
 // Ranks of a job run the same kernels, and so do its stages. One row for each kernel, by total
-// time, so that eight GPUs do not fill the table with one kernel.
-std::vector<MergedKernel> merged_kernels(const std::vector<KernelMetrics>& rows) {
+// time, so that eight GPUs do not fill the table with one kernel; in files one for each GPU, which
+// have a column for it.
+std::vector<MergedKernel> merged_kernels(const std::vector<KernelMetrics>& rows, bool by_gpu) {
   std::vector<MergedKernel> merged;
-  std::map<std::string_view, std::size_t> places;
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> places;
   for (const KernelMetrics& row : rows) {
-    const auto [place, is_new] = places.try_emplace(row.kernel_name, merged.size());
+    const std::string_view gpu = by_gpu ? std::string_view(row.device) : std::string_view();
+    const auto [place, is_new] =
+        places.try_emplace(std::pair(std::string_view(row.kernel_name), gpu), merged.size());
     if (is_new) {
       merged.push_back({row, {}, {}});
     } else {
@@ -295,16 +306,18 @@ Section ranges_section(const Metrics& metrics, const SectionOptions& options) {
 
 Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
+  const bool is_merged = options.is_terminal || options.merges_stages;
   const std::vector<MergedKernel> kernels =
-      options.is_terminal ? merged_kernels(metrics.kernels) : std::vector<MergedKernel>();
+      is_merged ? merged_kernels(metrics.kernels, !options.is_terminal)
+                : std::vector<MergedKernel>();
   std::vector<KernelMetrics> merged;
   merged.reserve(kernels.size());
   for (const MergedKernel& kernel : kernels) {
     merged.push_back(kernel.row);
   }
   MetricRows<KernelMetrics> rows = rows_at(metrics, &Metrics::kernels);
-  rows.rows = options.is_terminal ? &merged : rows.rows;
-  ReportTable table = table_of(rows, kernel_columns(options.is_terminal, metrics), options.top);
+  rows.rows = is_merged ? &merged : rows.rows;
+  ReportTable table = table_of(rows, kernel_columns(options, metrics), options.top);
   // Without kernels the verdict says why, for example that the recording holds no GPU work.
   if (table.rows.empty()) {
     section.missing = fmt::format("n/a ({}); gpuwhy doctor says what a recording needs",
@@ -370,7 +383,7 @@ Section counters_section(const Metrics& metrics, const SectionOptions& options) 
       }
     } else if (++num_unused <= options.top) {
       unused.push_back(
-          printable(row.short_name) + ": " +
+          printable_name(row.short_name) + ": " +
           printable(row.match_reason.empty() ? row.confidence_reason : row.match_reason));
     }
   }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/cut_name.h"
 #include "base/error.h"
 #include "base/json_path.h"
 #include "base/text.h"

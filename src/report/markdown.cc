@@ -6,16 +6,17 @@
 // name never leaves its cell, and no sentence becomes a heading, a link, an image or HTML.
 #include <fmt/format.h>
 
+#include "base/cut_name.h"
 #include "base/text.h"
 #include "report/document.h"
+#include "report/section_parts.h"
 
 namespace gpuwhy {
 namespace {
 
 // A code span, in which only the characters matter that end it or the cell. A backslash before a
 // bar would cancel the escape that is added there.
-std::string code_span(std::string_view name) {
-  const std::string kept = cut_name(name);
+std::string code_span(std::string_view kept) {
   std::string span;
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const char c = kept[i];
@@ -62,8 +63,10 @@ std::string markdown_words(std::string_view text) {
 
 std::string cell_text(const ReportValue& value) {
   const std::string text = shown(value);
-  return value.unit == Unit::kName && value.text() != nullptr ? code_span(text)
-                                                              : markdown_words(text);
+  return value.text() == nullptr          ? markdown_words(text)
+         : value.unit == Unit::kName      ? code_span(cut_name(text))
+         : value.unit == Unit::kWholeName ? code_span(text)
+                                          : markdown_words(text);
 }
 
 std::string table_markdown(const ReportTable& table) {
@@ -93,7 +96,7 @@ std::string advice_markdown(const Advice& advice) {
   const std::string worth = worth_text(advice, ", fix this first", ", worth at most ");
   std::string evidence;
   for (const std::string& key : advice.evidence) {
-    evidence += (evidence.empty() ? "" : ", ") + code_span(key);
+    evidence += (evidence.empty() ? "" : ", ") + code_span(cut_name(key));
   }
   const std::string cost = advice.effort.empty() ? ""
                                                  : fmt::format("   Effort: {}. Risk: {}.\n",

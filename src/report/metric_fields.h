@@ -15,7 +15,7 @@
 
 namespace gpuwhy {
 
-inline constexpr const char* kSeverities[] = {"info", "warning", "data_loss"};
+inline constexpr const char* kSeverities[] = {"info", "warning", "data_loss", "impossible"};
 
 template <typename F>
 void describe(const Diagnostic*, F&& f) {

@@ -316,6 +316,10 @@ std::optional<double> busy_fraction_of(const StageLedger& row) {
   return row.base_ns() > 0 ? std::optional(fraction_of(busy_ns, row.base_ns())) : std::nullopt;
 }
 
+bool has_gpu_work(const Metrics& metrics) {
+  return !metrics.devices.empty() || !metrics.kernels.empty();
+}
+
 Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   Metrics metrics;
   metrics.verdict = verdict(analysis);
@@ -330,7 +334,10 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   for (const DeviceSummary& device : analysis.devices) {
     metrics.devices.push_back({device.device, device.name, device.busy_ns,
                                fraction_of(device.busy_ns, analysis.capture_ns), device.num_kernels,
-                               device.num_sms, device.copy_ns, device.pageable_copy_ns});
+                               device.num_sms, device.copy_ns, device.pageable_copy_ns, ""});
+    if (const StageLedger* row = busy_row_of(analysis, device.device)) {
+      metrics.devices.back().busy_stage = row->stage;
+    }
   }
   for (const CopyTotal& copies : analysis.copies) {
     metrics.copies.push_back({copies.device, copies.direction, copies.memory, copies.count,
@@ -345,8 +352,8 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
     metrics.overhead = analysis.overheads;
   }
   for (const StageLedger& row : analysis.ledgers) {
-    metrics.ledgers.push_back(
-        {row.ledger, row.stage, row.device, row.num_instances, busy_fraction_of(row)});
+    metrics.ledgers.push_back({row.ledger, row.stage, row.device, row.num_instances,
+                               busy_fraction_of(row), row.base_ns()});
     for (const IdleCause& cause : row.causes) {
       metrics.idle_causes.push_back(
           {row.stage, row.device, kBucketNames[static_cast<std::size_t>(cause.bucket)],

@@ -136,6 +136,7 @@ struct DeviceMetrics {
   std::int64_t num_sms = 0;
   std::int64_t copy_ns = 0;
   std::int64_t pageable_copy_ns = 0;
+  std::string busy_stage;
 };
 
 // Copies of one kind.
@@ -166,10 +167,14 @@ struct LedgerMetrics : Ledger {
   std::string device;
   std::int64_t num_instances = 0;
   std::optional<double> busy_fraction;
+  std::optional<std::int64_t> base_ns;
 };
 // The share in which the GPU computes, communicates or copies for the stage, of the time that
 // shares are of; nullopt without such a time.
 std::optional<double> busy_fraction_of(const StageLedger& row);
+// The row that says how busy a GPU is: of the only stage that is marked, else of its steady phase,
+// else of the whole capture. nullptr: there is none.
+const StageLedger* busy_row_of(const Analysis& analysis, const std::string& device);
 
 // Idle time by what the host did.
 struct IdleCauseMetrics {
@@ -353,6 +358,9 @@ struct UnprofiledRun {
 
 inline constexpr std::size_t kMostDurations = 4096;  // of a stage: they tell the noise of all
 
+// Whether GPU work was recorded. A summary of kernels has some and names no GPU.
+bool has_gpu_work(const Metrics& metrics);
+
 // Structs first, JSON from them: both forms always agree.
 Metrics metrics_of(const Analysis& analysis, const RunFacts& run = {});
 
@@ -372,13 +380,17 @@ std::string unprofiled_json(const UnprofiledRun& run, const std::vector<StageTim
 // What a capture lacks, as in `contract` of metrics.json and in a manifest.
 Json contract_json(const std::vector<BreachMetrics>& breaches);
 
+// Kernels in a file, where nobody says how many: that of run.top_n_kernels.
+inline constexpr std::size_t kKernelRows = 20;
+
 // The files of a report by name: report.html, report.md, stakeholder_summary.md, kernels.md,
 // operators.md, and metrics.json itself. `beside` are other files that the reports link to. A
 // timeline of zero length means that there is none. With a price of a GPU-hour they say
-// what a saving is worth.
+// what a saving is worth. report.md and kernels.md have as many kernels.
 std::vector<std::pair<std::string, std::string>> report_files(
     const Metrics& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
-    PassTimer* timer = nullptr, const std::optional<GpuPrice>& price = {});
+    PassTimer* timer = nullptr, const std::optional<GpuPrice>& price = {},
+    std::size_t kernel_rows = kKernelRows);
 // report.html alone, which links to no other file.
 std::string report_page(const Metrics& metrics, const Timeline& timeline);
 

@@ -112,7 +112,7 @@ void read_severity(const Json& json, Severity& value, const Place& place) {
       return;
     }
   }
-  expect(false, "info, warning or data_loss", place);
+  expect(false, "info, warning, data_loss or impossible", place);
 }
 
 template <typename T>

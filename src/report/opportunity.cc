@@ -51,6 +51,7 @@ constexpr std::pair<std::string_view, std::string_view> kNotes[] = {
     {"graph_capture", "Graphs were captured, not run"},
     {"calls_missing", "Most of the recording is missing"},
     {"data_loss", "The profiler lost events"},
+    {"impossible_rows", "The recording contradicts itself"},
     {"graph_idle", "The GPU is idle inside CUDA graphs"},
     {"unrecorded_work", "Some GPU work was not recorded"},
     {"profiler_overhead", "The profiler slows the program down"},

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/cut_name.h"
 #include "report/document.h"
 #include "report/html_parts.h"
 #include "report/page_header.h"

@@ -191,6 +191,7 @@ std::size_t add_instances(const Timeline& timeline, Planes& planes) {
   std::vector<std::uint32_t> stages;
   std::vector<std::uint32_t> flags;
   std::vector<std::int64_t> tokens;
+  std::vector<std::uint32_t> numbers;
   std::int64_t previous = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const TimelineStage& one = timeline.instances[i];
@@ -201,12 +202,14 @@ std::size_t add_instances(const Timeline& timeline, Planes& planes) {
     stages.push_back(one.stage);
     flags.push_back((one.is_open ? 1U : 0U) | (one.is_step ? 2U : 0U));
     tokens.push_back(std::max<std::int64_t>(one.tokens.value_or(-1) + 1, 0));
+    numbers.push_back(one.is_step ? one.number : 0);
   }
   planes.add("instance_start", starts, kTimeBytes);
   planes.add("instance_duration", durations, kTimeBytes);
   planes.add("instance_stage", stages, 2);
   planes.add("instance_flags", flags, 1);
   planes.add("instance_tokens", tokens, 4);
+  planes.add("instance_number", numbers, 4);
   return timeline.instances.size() - count;
 }
 

@@ -493,7 +493,7 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   }
   // Half a recording has half of the kernel time.
   const auto lost = std::ranges::find_if(metrics.findings, [](const Finding& finding) {
-    return finding.id == "data_loss" && finding.is_blocker;
+    return (finding.id == "data_loss" || finding.id == "impossible_rows") && finding.is_blocker;
   });
   if (lost != metrics.findings.end() && run.absent.empty()) {
     run.absent = printable(lost->sentence);

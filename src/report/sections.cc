@@ -34,7 +34,7 @@ constexpr SectionRow kSections[] = {
     {"overhead", "Profiler overhead", overhead_section},
     {"host_phases", "CPU time in a step", host_phases_section},
     {"ledger", "Where GPU time goes, by stage", ledger_section},
-    {"efficiency", "MFU and MBU", efficiency_section},
+    {"efficiency", "MFU", efficiency_section},
     {"takeaways", "Stage Takeaways", takeaways_section},
     {"model", "Model: passes, layers and parts", model_section},
     {"operators", "Top Operators", operators_section},
@@ -85,7 +85,7 @@ Document without_empty_parts(Document document) {
 Document with_gpu_parts_in_one(const Metrics& metrics, Document document) {
   constexpr std::string_view kGpuParts[] = {"ledger",  "efficiency", "families",
                                             "kernels", "counters",   "overhead"};
-  if (!metrics.devices.empty() || !metrics.kernels.empty()) {
+  if (has_gpu_work(metrics)) {
     return document;
   }
   const auto is_gone = [&](const Section& section) {

@@ -19,6 +19,8 @@ struct SectionOptions {
   std::size_t top = 10;                         // rows of kernels and operators
   std::size_t num_findings = 3;                 // of the summary
   bool is_terminal = false;                     // names stand last, where they may be cut
+  bool has_whole_names = false;                 // of kernels, for other tools
+  bool merges_stages = false;                   // one row per kernel and GPU, as in the files
   bool has_all_parts = false;                   // of the model, also those that take little time
   bool is_verbose = false;                      // rules that could not speak
   std::vector<std::string> files;               // that stand beside the report

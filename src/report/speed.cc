@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analysis/findings/findings.h"
+#include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/document.h"
@@ -35,7 +36,7 @@ std::string grouped(double number) {
 // "A decode step makes 32 tokens", "Prefill reads 15360 tokens".
 std::string work_words(const StageSummary& stage, std::int64_t tokens) {
   const std::string count = grouped(static_cast<double>(tokens));
-  const std::string name = printable(stage.stage);
+  const std::string name = printable_name(stage.stage);
   if (name == "prefill") {
     return fmt::format("A prefill reads {} tokens of prompts", count);
   }
@@ -90,6 +91,11 @@ std::string median_words(const StageSummary& stage, const StepTime& step) {
                      stage.num_instances - (step.is_period ? 1 : 0));
 }
 
+// " (median of 63)"; nothing to say of one.
+std::string median_of(const LatencyMetrics& latency) {
+  return latency.n > 1 ? fmt::format(" (median of {})", latency.n) : "";
+}
+
 // A pass of the model that repeats; nullptr: none was recognized.
 const PassSummary* repeated_pass(const Metrics& metrics) {
   if (metrics.structure) {
@@ -107,7 +113,7 @@ const PassSummary* repeated_pass(const Metrics& metrics) {
 std::string step_words(const Metrics& metrics) {
   const StageSummary* stage = main_stage(metrics);
   if (const auto step = stage == nullptr ? std::nullopt : step_time(metrics, *stage)) {
-    const std::string name = printable(stage->stage);
+    const std::string name = printable_name(stage->stage);
     const std::string length = format_duration_ns(step->time_ns);
     return stage->num_instances == 1
                ? fmt::format("The {} that was recorded took {} on the GPU.", name, length)
@@ -122,7 +128,7 @@ std::string step_words(const Metrics& metrics) {
              ? ""
              : fmt::format(
                    "A new {} pass through the model ({}) begins every {} (median over {} passes).",
-                   printable(pass->pass), count_of(pass->num_layers, "layer"),
+                   printable_name(pass->pass), count_of(pass->num_layers, "layer"),
                    format_duration_ns(*pass->period_ns), pass->num_passes);
 }
 
@@ -138,6 +144,10 @@ std::string typed_file(const Metrics& metrics) {
 
 // Why the time of a step is not known, and what to type.
 std::string no_step_words(const Metrics& metrics) {
+  if (metrics.capture.duration_ns == 0) {
+    return "How long a step takes is not known: a summary of kernels has no times. Next: analyze the "
+           "recording that it was made from.";
+  }
   const std::string why =
       "How long a step takes is not known: the recording marks no steps, and none was recognized in "
       "the order of its kernels. Next: ";
@@ -225,7 +235,7 @@ std::optional<HeadlineTime> headline_time(const Metrics& metrics) {
   if (const auto step = stage == nullptr ? std::nullopt : step_time(metrics, *stage)) {
     time.label = "Step time";
     time.step = *step;
-    time.note = fmt::format("{}: {}", printable(stage->stage),
+    time.note = fmt::format("{}: {}", printable_name(stage->stage),
                             stage->num_instances == 1 ? "one was recorded, its time on the GPU"
                                                       : median_words(*stage, *step));
     time.tokens_per_s = rate_of(metrics, *stage);
@@ -241,7 +251,7 @@ std::optional<HeadlineTime> headline_time(const Metrics& metrics) {
   time.label = "Time per pass";
   time.step.time_ns = *pass->period_ns;
   time.note = fmt::format("{} pass through the model: from one to the next, median over {} passes",
-                          printable(pass->pass), pass->num_passes);
+                          printable_name(pass->pass), pass->num_passes);
   return time;
 }
 
@@ -249,24 +259,25 @@ std::vector<std::string> speed_sentences(const Metrics& metrics) {
   std::vector<std::string> said;
   const AggregateMetrics& sums = metrics.aggregates;
   // What users wait for may be of a pass without the recording.
-  if (std::ranges::any_of(metrics.findings, &Finding::is_blocker) && !sums.ttft.mean_ns &&
-      !sums.tpot.mean_ns) {
+  if (std::ranges::any_of(metrics.findings, &Finding::is_blocker) && !sums.ttft.p50_ns &&
+      !sums.tpot.p50_ns) {
     return said;
   }
-  if (sums.ttft.mean_ns) {
-    said.push_back(fmt::format("The first token comes after {}.",
-                               shown({*sums.ttft.mean_ns, Unit::kDuration, ""})));
+  if (sums.ttft.p50_ns) {
+    said.push_back(fmt::format("The first token comes after {}{}.",
+                               format_duration_ns(*sums.ttft.p50_ns), median_of(sums.ttft)));
   }
-  if (sums.tpot.mean_ns) {
+  if (sums.tpot.p50_ns) {
     said.push_back(fmt::format(
-        "Each further token takes {}{}.", shown({*sums.tpot.mean_ns, Unit::kDuration, ""}),
+        "Each further token takes {}{}{}.", format_duration_ns(*sums.tpot.p50_ns),
+        median_of(sums.tpot),
         sums.decode_tokens_per_s
             ? fmt::format(", {} tokens per second in total", grouped(*sums.decode_tokens_per_s))
             : ""));
   }
   for (const StageSummary& stage : metrics.stages) {
-    const bool is_said = (sums.ttft.mean_ns && stage.stage == "prefill") ||
-                         (sums.tpot.mean_ns && stage.stage == "decode");
+    const bool is_said = (sums.ttft.p50_ns && stage.stage == "prefill") ||
+                         (sums.tpot.p50_ns && stage.stage == "decode");
     if (is_work(stage) && !is_said) {
       said.push_back(rate_words(metrics, stage));
     }
@@ -288,7 +299,7 @@ std::vector<std::string> no_speed_sentences(const Metrics& metrics) {
   if (metrics.aggregates.program_ns && !has_failed) {
     said.push_back(fmt::format("The program runs for {} without a profiler.",
                                format_duration_ns(*metrics.aggregates.program_ns)));
-  } else if (!is_blocked && !metrics.devices.empty()) {
+  } else if (!is_blocked && has_gpu_work(metrics)) {
     said.push_back(no_step_words(metrics));
   }
   return said;

@@ -11,6 +11,7 @@ namespace gpuwhy {
 inline constexpr const char* kFindingIds[] = {"no_gpu_activity",
                                               "graph_opaque",
                                               "data_loss",
+                                              "impossible_rows",
                                               "graph_capture",
                                               "calls_missing",
                                               "few_kernels",
@@ -213,7 +214,7 @@ void describe(const AggregateMetrics*, F&& f) {
   f("source", &T::source, maybe("the pass that stage times are from"));
   f("ttft", &T::ttft,
     number("ns", "n", "baseline marks kernels copies graphs", "aggregates.ttft",
-           "from the start of a prefill mark to the end of its GPU work"));
+           "from the start of a prefill mark to its end or that of its GPU work"));
   f("tpot", &T::tpot,
     number("ns", "n", "baseline marks kernels graphs", "aggregates.tpot",
            "the period of consecutive decode steps in the steady window"));
@@ -243,6 +244,9 @@ void describe(const DeviceMetrics*, F&& f) {
     number("1", "", "", "devices", "its streaming multiprocessors; 0: not recorded"));
   f("copy_ns", &T::copy_ns,
     number("ns", "", "copies", "devices.copies", "sum of copies and memsets"));
+  f("busy_stage", &T::busy_stage,
+    maybe("the row of ledgers whose busy_fraction says how busy it was: of the only marked stage, "
+          "else of the steady phase, else of the capture"));
   f("pageable_copy_ns", &T::pageable_copy_ns,
     number("ns", "", "copies", "devices.copies",
            "of copy_ns: from or to pageable memory of the host"));
@@ -415,9 +419,13 @@ void describe(const StageOverhead*, F&& f) {
   f("stage", &T::stage, row_name("the stage"));
   f("baseline_mean_ns", &T::baseline_mean_ns, mean);
   f("profiled_mean_ns", &T::profiled_mean_ns, mean);
-  f("overhead_fraction", &T::fraction,
-    number("fraction", "", "baseline marks", "overhead",
-           "profiled_mean_ns / baseline_mean_ns - 1"));
+  const Field added = is_signed(number("fraction", "", "baseline marks", "overhead",
+                                       "profiled_mean_ns / baseline_mean_ns - 1, and its interval "
+                                       "of 95 %; null where it cannot be measured"));
+  f("overhead_fraction", &T::fraction, added);
+  f("low_fraction", &T::low_fraction, added);
+  f("high_fraction", &T::high_fraction, added);
+  f("reason", &T::reason, maybe("why it cannot be measured"));
 }
 
 template <typename F>
@@ -436,8 +444,11 @@ void describe(const LedgerMetrics*, F&& f) {
         "or that of its last GPU work"));
   f("busy_fraction", &T::busy_fraction,
     number("fraction", "instances", "marks kernels copies graphs", "ledgers.busy",
-           "compute, comm and copy over window_ns without unrecorded time before the first work; "
-           "without a mark also without tail: the busy share of the first line of a report"));
+           "compute, comm and copy over base_ns: the busy share of the first line of a report"));
+  f("base_ns", &T::base_ns,
+    number("ns", "instances", "marks kernels copies graphs", "ledgers.busy",
+           "window_ns without unrecorded time before the first work; without a mark also without "
+           "tail"));
   f("lead_ns", &T::lead_ns,
     part("ledgers.lead", "idle time before a window's first work, as far as it is the host's"));
   f("host_wait_ns", &T::host_wait_ns,

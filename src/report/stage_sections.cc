@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analysis/kernels.h"
+#include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/glossary.h"
@@ -52,11 +53,11 @@ std::string ledger_words(const Metrics& metrics, const std::string& stage) {
   // The largest one except `compute`, which comes first.
   const auto worst = std::max_element(row->buckets_ns.begin() + 1, row->buckets_ns.end());
   const auto bucket = static_cast<std::size_t>(worst - row->buckets_ns.begin());
-  return fmt::format(
-      "{} computes {} of its window{}", printable(row->device), share((*row)[Bucket::kCompute]),
-      *worst <= 0
-          ? ""
-          : fmt::format("; {} takes {}", bucket_label(kBucketNames[bucket]), share(*worst)));
+  return fmt::format("{} computes {} of its window{}", printable_name(row->device),
+                     share((*row)[Bucket::kCompute]),
+                     *worst <= 0 ? ""
+                                 : fmt::format("; {} takes {}", bucket_label(kBucketNames[bucket]),
+                                               share(*worst)));
 }
 
 std::string efficiency_words(const Metrics& metrics, const std::string& stage) {
@@ -134,9 +135,10 @@ void add_step_lengths(const Metrics& metrics, std::vector<std::string>& notes) {
   for (const StepMetrics& row : metrics.steps) {
     const StageSummary* stage = row_of(metrics.stages, row.stage);
     if (stage != nullptr && row.gpu_window_median_ns && row.period_median_ns) {
-      notes.push_back(fmt::format(
-          "{}: step time {} (period), CPU range {}, GPU window {} (medians)", printable(row.stage),
-          text(row.period_median_ns), text(stage->median_ns), text(row.gpu_window_median_ns)));
+      notes.push_back(
+          fmt::format("{}: step time {} (period), CPU range {}, GPU window {} (medians)",
+                      printable_name(row.stage), text(row.period_median_ns), text(stage->median_ns),
+                      text(row.gpu_window_median_ns)));
     }
   }
 }
@@ -194,7 +196,7 @@ std::string vision_note(std::int64_t times, std::int64_t total_ns, const char* w
 
 // "llama-8b on 2 x H100: peak ..."
 std::string efficiency_title(const Efficiency& efficiency) {
-  const std::string model = printable(efficiency.model);
+  const std::string model = printable_name(efficiency.model);
   if (efficiency.gpu.empty()) {
     return fmt::format("{} on n/a ({})", model, printable(efficiency.reason));
   }
@@ -202,7 +204,7 @@ std::string efficiency_title(const Efficiency& efficiency) {
     return value ? fmt::format("{:g} {}", *value / unit, name) : std::string("n/a");
   };
   return fmt::format("{} on {} x {}: peak {} dense {}, {} per GPU", model, efficiency.num_gpus,
-                     printable(efficiency.gpu), rate(efficiency.flops_per_s, 1e12, "TFLOP/s"),
+                     printable_name(efficiency.gpu), rate(efficiency.flops_per_s, 1e12, "TFLOP/s"),
                      printable(efficiency.dtype), rate(efficiency.bytes_per_s, kGB, "GB/s"));
 }
 
@@ -275,7 +277,7 @@ Section stages_section(const Metrics& metrics, const SectionOptions& options) {
     if (metrics.capture.window && stage.num_open > 0) {
       section.notes.push_back(
           fmt::format("{}: {} of {} are cut off by the window and not counted above",
-                      printable(stage.stage), stage.num_open, stage.num_instances));
+                      printable_name(stage.stage), stage.num_open, stage.num_instances));
     }
   }
   if (!metrics.possible_marks.empty()) {
@@ -311,7 +313,15 @@ Section overhead_section(const Metrics& metrics, const SectionOptions& /*options
                                     {{"stage", Unit::kName, &Row::stage},
                                      {"unprofiled mean", Unit::kDuration, &Row::baseline_mean_ns},
                                      {"profiled mean", Unit::kDuration, &Row::profiled_mean_ns},
-                                     {"added", Unit::kFraction, &Row::fraction}}));
+                                     {"added", Unit::kFraction, &Row::fraction},
+                                     {"from", Unit::kFraction, &Row::low_fraction},
+                                     {"to", Unit::kFraction, &Row::high_fraction}}));
+  for (const StageOverhead& row : metrics.overhead.value_or(std::vector<StageOverhead>())) {
+    if (!row.reason.empty()) {
+      section.notes.push_back(fmt::format("{}: the overhead is not measurable ({})",
+                                          printable(row.stage), printable(row.reason)));
+    }
+  }
   if (section.tables[0].rows.empty()) {
     section.missing =
         metrics.contract
@@ -421,7 +431,7 @@ Section efficiency_section(const Metrics& metrics, const SectionOptions& /*optio
   }
   // A reason that holds for all stages is not repeated for each.
   for (const StageEfficiency& row : efficiency.stages) {
-    const std::string stage = printable(row.stage);
+    const std::string stage = printable_name(row.stage);
     if (!row.reason.empty() && row.reason != efficiency.reason) {
       section.notes.push_back(fmt::format("{}: n/a ({})", stage, printable(row.reason)));
     }
@@ -441,11 +451,11 @@ Section takeaways_section(const Metrics& metrics, const SectionOptions& /*option
   Section section;
   for (const StageSummary& row : metrics.stages) {
     if (is_not_vision(row) && !row.is_nested) {
-      section.paragraphs.push_back(
-          fmt::format("{}: {} instance{}, {} of CPU time in total; {}{}.", printable(row.stage),
-                      row.num_instances, row.num_instances == 1 ? "" : "s",
-                      duration_text(static_cast<double>(row.total_ns)),
-                      ledger_words(metrics, row.stage), efficiency_words(metrics, row.stage)));
+      section.paragraphs.push_back(fmt::format(
+          "{}: {} instance{}, {} of CPU time in total; {}{}.", printable_name(row.stage),
+          row.num_instances, row.num_instances == 1 ? "" : "s",
+          duration_text(static_cast<double>(row.total_ns)), ledger_words(metrics, row.stage),
+          efficiency_words(metrics, row.stage)));
     }
   }
   if (section.paragraphs.empty()) {

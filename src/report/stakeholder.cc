@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The summary for a reader who has never seen a trace: what ran, how fast it is, how fast it could
-// be, what to do first.
+// be, what to do first. The tables behind it follow.
 //
-// No ids of rules and no keys of metrics.json: report.md and report.html have those.
+// The text has no ids of rules and no keys of metrics.json: report.md and report.html have those.
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "analysis/efficiency_result.h"
+#include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/metrics.h"
@@ -31,7 +32,7 @@ std::string gpus_of(const Metrics& metrics) {
   std::vector<std::pair<std::string, int>> counts;
   for (const DeviceMetrics& device : metrics.devices) {
     const std::string generation = generation_of(metrics, device);
-    const std::string name = !device.name.empty() ? printable(device.name)
+    const std::string name = !device.name.empty() ? printable_name(device.name)
                              : generation.empty()
                                  ? std::string(kNoName)
                                  : fmt::format("{}; its kernels are of {}", kNoName, generation);
@@ -51,7 +52,7 @@ std::string gpus_of(const Metrics& metrics) {
                                       name.substr(kNoName.size()))
                         : fmt::format("{}x {}", count, name));
   }
-  return words.empty() ? "no GPU" : fmt::format("{}", fmt::join(words, ", "));
+  return words.empty() ? std::string(kNoName) : fmt::format("{}", fmt::join(words, ", "));
 }
 
 // The verdict without its last sentence, which names a rule, and without the label of a GPU.
@@ -59,7 +60,7 @@ std::string verdict_words(const Metrics& metrics) {
   std::string text = with_plain_names(
       printable(metrics.verdict.substr(0, metrics.verdict.find(" Top opportunity: "))));
   for (const DeviceMetrics& device : metrics.devices) {
-    const std::string label = printable(device.device) + " ";
+    const std::string label = printable_name(device.device) + " ";
     if (text.starts_with(label)) {
       const std::string gpu = metrics.devices.size() == 1
                                   ? "The GPU "
@@ -81,57 +82,49 @@ const Diagnostic* model_mismatch_of(const Metrics& metrics) {
   return found == metrics.data_quality.end() ? nullptr : &*found;
 }
 
-Section titled(const char* id, const char* title) {
-  Section section;
-  section.id = id;
-  section.title = title;
-  return section;
-}
-
-Section what_ran(const Metrics& metrics) {
-  Section section = titled("ran", "What was run");
+std::vector<std::string> what_ran(const Metrics& metrics) {
+  std::vector<std::string> said;
   const Diagnostic* mismatch = model_mismatch_of(metrics);
   const std::string name =
-      metrics.efficiency && mismatch == nullptr ? printable(metrics.efficiency->model) : "";
+      metrics.efficiency && mismatch == nullptr ? printable_name(metrics.efficiency->model) : "";
   const std::string command = printable(cut_name(metrics.capture.command));
   const std::string model = !name.empty() && !command.empty()
                                 ? fmt::format("{} ({})", name, command)
                             : !name.empty()                 ? name
                             : !command.empty()              ? command
-                            : !metrics.capture.file.empty() ? printable(metrics.capture.file)
+                            : !metrics.capture.file.empty() ? printable_name(metrics.capture.file)
                                                             : "A program";
   const std::string date = printable(metrics.capture.recorded);
   const std::string when = date.empty() ? "" : " on " + date;
-  if (metrics.capture.file.empty() && metrics.devices.empty()) {
-    section.paragraphs.push_back(model + when + ".");
-    return section;
+  if (metrics.capture.file.empty() && !has_gpu_work(metrics)) {
+    return {model + when + "."};
   }
   const std::int64_t num_ranks = metrics.capture.world_size.value_or(1);
   const std::string where =
-      (metrics.devices.empty() ? ", without GPU work" : " on " + gpus_of(metrics)) +
+      (has_gpu_work(metrics) ? " on " + gpus_of(metrics) : ", without GPU work") +
       (num_ranks > std::max<std::int64_t>(num_working_gpus(metrics), 1)
            ? fmt::format(" (one part of a job on {} GPUs)", num_ranks)
            : "");
   const std::string ran = workload_words(metrics).sentence();
-  const bool is_known = !ran.empty() && !metrics.devices.empty();
+  const bool is_known = !ran.empty() && has_gpu_work(metrics);
   if (is_known) {
-    section.paragraphs.push_back(
+    said.push_back(
         fmt::format("{}{}{}.", ran, ran.find(',') == std::string::npos ? "" : ",", where));
   }
-  section.paragraphs.push_back(fmt::format(
-      "{}{}, recorded{}{} with {}.", model, is_known ? "" : where, when,
-      metrics.capture.duration_ns > 0 ? " for " + format_duration_ns(metrics.capture.duration_ns)
-                                      : "",
-      tool_of(metrics)));
+  said.push_back(fmt::format("{}{}, recorded{}{} with {}.", model, is_known ? "" : where, when,
+                             metrics.capture.duration_ns > 0
+                                 ? " for " + format_duration_ns(metrics.capture.duration_ns)
+                                 : "",
+                             tool_of(metrics)));
   if (metrics.capture.window) {
-    section.paragraphs.push_back("Only a part of the recording was analyzed: " +
-                                 printable(metrics.capture.window->why) + ".");
+    said.push_back("Only a part of the recording was analyzed: " +
+                   printable(metrics.capture.window->why) + ".");
   }
   if (mismatch != nullptr) {
-    const std::string said = printable(mismatch->sentence);
-    section.paragraphs.push_back(with_capital(said) + full_stop(said));
+    const std::string sentence = printable(mismatch->sentence);
+    said.push_back(with_capital(sentence) + full_stop(sentence));
   }
-  return section;
+  return said;
 }
 
 // The recorded time that a rate of tokens rests on.
@@ -165,44 +158,37 @@ std::string cost_words(const Metrics& metrics, const std::optional<GpuPrice>& pr
 // How far the times above are to be trusted: a profiler slows a program down.
 std::string overhead_words(const Metrics& metrics) {
   const bool is_recorded = metrics.aggregates.source == "the recording";
-  const double slower =
-      !metrics.overhead || metrics.overhead->empty()
-          ? 0
-          : std::ranges::max_element(*metrics.overhead, {}, &StageOverhead::fraction)->fraction;
+  std::optional<double> slower;
+  for (const StageOverhead& row : metrics.overhead.value_or(std::vector<StageOverhead>())) {
+    slower = std::max(slower, row.fraction);
+  }
   constexpr double kLeastShown = 0.01;
   if (metrics.overhead && !is_recorded) {
-    return slower < kLeastShown
-               ? "The times are of a run without a profiler. The analysis is of a recorded run, which "
-                 "was about as fast."
-               : fmt::format(
-                     "The times are of a run without a profiler. The analysis is of a recorded run, "
-                     "which was up to {} slower.",
-                     format_fraction(slower));
+    return "The times are of a run without a profiler. The analysis is of a recorded run, " +
+           (!slower ? "and how much slower that was cannot be measured."
+            : *slower < kLeastShown
+                ? "which was about as fast."
+                : fmt::format("which was up to {} slower.", format_fraction(*slower)));
   }
-  return slower < kLeastShown
+  return slower.value_or(0) < kLeastShown
              ? "The profiler was running when these times were taken, and it slows a program down: "
                "how much is not known here (gpuwhy run measures it). Shares are more certain than "
                "times."
              : fmt::format(
                    "These times include the profiler, which made the program up to {} slower.",
-                   format_fraction(slower));
+                   format_fraction(*slower));
 }
 
-Section how_fast(const Metrics& metrics, const std::optional<GpuPrice>& price) {
-  Section section = titled("speed", "How fast it is");
-  section.paragraphs = speed_sentences(metrics);
-  if (const std::string cost = cost_words(metrics, price);
-      !cost.empty() && !section.paragraphs.empty()) {
-    section.paragraphs.push_back(cost);
+std::vector<std::string> how_fast(const Metrics& metrics, const std::optional<GpuPrice>& price) {
+  std::vector<std::string> said = speed_sentences(metrics);
+  if (const std::string cost = cost_words(metrics, price); !cost.empty() && !said.empty()) {
+    said.push_back(cost);
   }
-  if (section.paragraphs.empty()) {
-    section.paragraphs = no_speed_sentences(metrics);
+  if (said.empty()) {
+    said = no_speed_sentences(metrics);
   }
-  section.paragraphs.push_back(verdict_words(metrics));
-  if (!metrics.devices.empty() && !has_blocker(metrics)) {
-    section.notes.push_back(overhead_words(metrics));
-  }
-  return section;
+  said.push_back(verdict_words(metrics));
+  return said;
 }
 
 // A saving of nearly the whole is not a bound: Finding::speedup() has none then.
@@ -250,13 +236,17 @@ std::string bound_words(const Finding& finding) {
                                                       : "");
 }
 
-// Findings of the table of things to do, in its order.
+// Findings of the table of things to do, in its order: of several kernels or GPUs with one problem
+// in one stage, the first.
 std::vector<const Finding*> shown_findings(const Metrics& metrics) {
   constexpr std::size_t kMost = 5;
   std::vector<const Finding*> shown;
   for (const Finding& finding : metrics.findings) {
+    const auto is_same = [&](const Finding* one) {
+      return one->id == finding.id && one->stage == finding.stage;
+    };
     if (!finding.is_blocker && finding.saving_ns > 0 && shown.size() < kMost &&
-        find_opportunity(finding.id) != nullptr) {
+        find_opportunity(finding.id) != nullptr && std::ranges::none_of(shown, is_same)) {
       shown.push_back(&finding);
     }
   }
@@ -278,12 +268,12 @@ std::string largest_words(const std::vector<const Finding*>& shown, const Findin
                    gain_of(*largest), problem_words(largest->id), printable(largest->confidence));
 }
 
-Section how_fast_possible(const Metrics& metrics, const std::optional<GpuPrice>& price) {
-  Section section = titled("potential", "How fast it could be");
+std::vector<std::string> how_fast_possible(const Metrics& metrics,
+                                           const std::optional<GpuPrice>& price) {
   if (has_blocker(metrics)) {
-    section.paragraphs.emplace_back("Not known until the recording is repeated, see below.");
-    return section;
+    return {"How fast it could be is not known until the recording is repeated, see below."};
   }
+  std::vector<std::string> said;
   const std::vector<const Finding*> shown = shown_findings(metrics);
   for (const Finding* finding : shown) {
     const auto speedup = finding->speedup();
@@ -293,50 +283,53 @@ Section how_fast_possible(const Metrics& metrics, const std::optional<GpuPrice>&
     const std::string times =
         speedup ? fmt::format("Up to {:.{}f} times as fast", *speedup, *speedup < 9.995 ? 2 : 0)
                 : "More than 20 times as fast";
-    section.paragraphs.push_back(
-        fmt::format("{}{}, if {} were solved completely: {}.{}{}{}", times,
-                    finding->stage == "decode" || finding->stage == "prefill"
-                        ? " in " + printable(finding->stage)
-                        : "",
-                    finding == shown.front() ? "the first point below" : "this point",
-                    problem_words(finding->id), bound_words(*finding),
-                    largest_words(shown, *finding), day_words(metrics, *finding, price)));
+    said.push_back(fmt::format("{}{}, if {} were solved completely: {}.{}{}{}", times,
+                               finding->stage == "decode" || finding->stage == "prefill"
+                                   ? " in " + printable_name(finding->stage)
+                                   : "",
+                               finding == shown.front() ? "the first point below" : "this point",
+                               problem_words(finding->id), bound_words(*finding),
+                               largest_words(shown, *finding),
+                               day_words(metrics, *finding, price)));
     break;
   }
   // Decode or layers: a language model, whose limit a table of models gives.
-  if (!metrics.efficiency && !section.paragraphs.empty() &&
+  if (!metrics.efficiency && !said.empty() &&
       std::ranges::any_of(metrics.stages, [](const StageSummary& stage) {
         return stage.stage == "prefill" || stage.stage.starts_with("decode");
       })) {
-    section.paragraphs.emplace_back(
+    said.emplace_back(
         "This counts only what the recording shows by itself. How far the model is from the limit of "
         "this GPU is not known; gpuwhy analyze --model NAME says it.");
   }
   if (metrics.efficiency) {
     for (const StageEfficiency& stage : metrics.efficiency->stages) {
-      if (stage.sol.wall_fraction && *stage.sol.wall_fraction > 0) {
-        section.paragraphs.push_back(fmt::format(
+      const bool is_part = std::ranges::any_of(metrics.stages, [&](const StageSummary& one) {
+        return one.stage == stage.stage && one.is_nested;
+      });
+      if (!is_part && stage.sol.wall_fraction && *stage.sol.wall_fraction > 0) {
+        said.push_back(fmt::format(
             "{} reaches {} of what this GPU could do at best with this model.",
-            with_capital(printable(stage.stage)), format_fraction(*stage.sol.wall_fraction)));
+            with_capital(printable_name(stage.stage)), format_fraction(*stage.sol.wall_fraction)));
       }
     }
   }
-  if (section.paragraphs.empty()) {
+  if (said.empty()) {
     const bool is_gpu_named = std::ranges::none_of(
         metrics.devices, [](const DeviceMetrics& device) { return device.name.empty(); });
-    section.paragraphs.emplace_back(
+    said.emplace_back(
         !metrics.efficiency
-            ? fmt::format("Not known. Naming the model{} gives the limit of this GPU.",
-                          is_gpu_named
-                              ? " (gpuwhy analyze --model NAME)"
-                              : " and the GPU (gpuwhy analyze --model NAME --gpu-name NAME)")
+            ? fmt::format(
+                  "How fast it could be is not known. Naming the model{} gives the limit of this GPU.",
+                  is_gpu_named ? " (gpuwhy analyze --model NAME)"
+                               : " and the GPU (gpuwhy analyze --model NAME --gpu-name NAME)")
         : model_mismatch_of(metrics) != nullptr
-            ? "Not known: the model that was named is not the recorded one."
+            ? "How fast it could be is not known: the model that was named is not the recorded one."
         : !is_gpu_named
-            ? "Not known: the recording does not name its GPU. --gpu-name NAME does."
-            : "Not known for this recording: report.html says under MFU what is missing.");
+            ? "How fast it could be is not known: the recording does not name its GPU. --gpu-name NAME does."
+            : "How fast it could be is not known for this recording: report.html says under MFU what is missing.");
   }
-  return section;
+  return said;
 }
 
 // "hours: warm up" after a colon of the sentence.
@@ -371,13 +364,14 @@ ReportTable table_of_points(const Metrics& metrics, const std::vector<const Find
     const auto num_same =
         std::ranges::count_if(shown, [&](const Finding* one) { return one->id == finding->id; });
     ReportRow& row = table.rows.emplace_back();
-    row.cells = {text(std::string(known.problem) +
-                      (num_same > 1 ? fmt::format(" (in {})", printable(finding->stage)) : "")),
-                 text(gain_of(*finding)),
-                 text(advice_in_words(*finding)),
-                 text(printable(finding->confidence)),
-                 text(std::string(change.effort)),
-                 text(std::string(change.risk))};
+    row.cells = {
+        text(std::string(known.problem) +
+             (num_same > 1 ? fmt::format(" (in {})", printable_name(finding->stage)) : "")),
+        text(gain_of(*finding)),
+        text(advice_in_words(*finding)),
+        text(printable(finding->confidence)),
+        text(std::string(change.effort)),
+        text(std::string(change.risk))};
     if (has_worth) {
       const auto worth = worth_of_day(metrics, *finding);
       row.cells.push_back(
@@ -388,7 +382,9 @@ ReportTable table_of_points(const Metrics& metrics, const std::vector<const Find
 }
 
 Section what_to_do(const Metrics& metrics, const std::optional<GpuPrice>& price) {
-  Section section = titled("first", "What to do first");
+  Section section;
+  section.id = "recommendations";
+  section.title = "Recommendations";
   const std::vector<const Finding*> shown = shown_findings(metrics);
   ReportTable table = table_of_points(metrics, shown, price);
   const Opportunity* first = shown.empty() ? nullptr : find_opportunity(shown.front()->id);
@@ -433,10 +429,25 @@ Section what_to_do(const Metrics& metrics, const std::optional<GpuPrice>& price)
 }  // namespace
 
 Document stakeholder_document(const Metrics& metrics, const SectionOptions& options) {
-  return {"Stakeholder Summary",
-          {what_ran(metrics), how_fast(metrics, options.gpu_hour_price),
-           how_fast_possible(metrics, options.gpu_hour_price),
-           what_to_do(metrics, options.gpu_hour_price)}};
+  Section summary;
+  summary.id = "summary";
+  summary.title = "Executive Summary";
+  for (const std::vector<std::string>& said :
+       {what_ran(metrics), how_fast(metrics, options.gpu_hour_price),
+        how_fast_possible(metrics, options.gpu_hour_price)}) {
+    summary.paragraphs.insert(summary.paragraphs.end(), said.begin(), said.end());
+  }
+  if (has_gpu_work(metrics) && !has_blocker(metrics)) {
+    summary.notes.push_back(overhead_words(metrics));
+  }
+  Document document = section_document(
+      metrics,
+      {"environment", "aggregates", "stages", "efficiency", "takeaways", "operators", "kernels"},
+      options);
+  document.title = "Stakeholder Summary";
+  document.sections.insert(document.sections.begin(),
+                           {summary, what_to_do(metrics, options.gpu_hour_price)});
+  return document;
 }
 
 }  // namespace gpuwhy

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/member_table.h"
@@ -57,7 +58,7 @@ void add_recovered(const Metrics& metrics, const RecoveredSteps& steps,
   std::vector<std::string> signs;
   signs.reserve(steps.signs.size());
   for (const std::string& sign : steps.signs) {
-    signs.push_back(printable(sign));
+    signs.push_back(printable_name(sign));
   }
   if (steps.num_prefill + steps.num_decode == 0) {
     return;
@@ -149,7 +150,7 @@ Section model_section(const Metrics& metrics, const SectionOptions& options) {
         format_duration_ns(slow.median_ns - slow.kind_median_ns),
         slow.part.empty() ? ""
                           : fmt::format(": {} in {}", format_duration_ns(slow.part_extra_ns),
-                                        printable(slow.part))));
+                                        printable_name(slow.part))));
   }
   if (!structure.cost_reason.empty()) {
     section.notes.push_back(

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/gpu_generation.h"
+#include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/member_table.h"
@@ -44,7 +45,8 @@ std::string gain_text(const Metrics& metrics, const Finding& finding) {
   const auto& rate = metrics.aggregates.decode_tokens_per_s;
   return fmt::format(
       "; {}up to {} faster{}",
-      finding.stage == "steady" || finding.stage == "capture" ? "" : printable(finding.stage) + " ",
+      finding.stage == "steady" || finding.stage == "capture" ? ""
+                                                              : printable_name(finding.stage) + " ",
       format_speedup(*speedup),
       is_decode && rate ? fmt::format(" ({:.0f} -> {:.0f} tokens/s)", *rate, *rate * *speedup)
                         : "");
@@ -61,7 +63,7 @@ bool makes_tokens(const Metrics& metrics) {
   const auto is_timed = [&](const StageTimes& stage) {
     return std::ranges::find(kStages, stage.stage) != std::end(kStages);
   };
-  return metrics.aggregates.ttft.mean_ns || metrics.aggregates.tpot.mean_ns || metrics.requests ||
+  return metrics.aggregates.ttft.p50_ns || metrics.aggregates.tpot.p50_ns || metrics.requests ||
          std::ranges::any_of(metrics.stages, is_of_server) ||
          (metrics.baseline && std::ranges::any_of(*metrics.baseline, is_timed));
 }
@@ -132,9 +134,8 @@ void add_latency(const Metrics& metrics, LatencyMetrics AggregateMetrics::*laten
     return value_at(metrics, unit, &Metrics::aggregates, latency, member);
   };
   const std::string reason = printable((metrics.aggregates.*latency).reason);
-  section.facts.push_back({label + ", mean", value(Unit::kDuration, &T::mean_ns), reason});
+  section.facts.push_back({label + ", median", value(Unit::kDuration, &T::p50_ns), reason});
   if (reason.empty()) {
-    section.facts.push_back({label + ", std", value(Unit::kDuration, &T::std_ns), "one value"});
     section.facts.push_back({label + ", p99", value(Unit::kDuration, &T::p99_ns), ""});
     section.facts.push_back({label + ", values", value(Unit::kCount, &T::n), ""});
     section.facts.push_back(
@@ -206,11 +207,11 @@ Section summary_section(const Metrics& metrics, const SectionOptions& options) {
       const std::string file = file_of_device(metrics, device.device);
       const std::string generation = generation_of(metrics, device);
       section.notes.push_back(fmt::format(
-          "{}  {}  {}{}", printable(device.device),
+          "{}  {}  {}{}", printable_name(device.device),
           device.name.empty()
               ? fmt::format("n/a (not named in the recording{})",
                             generation.empty() ? "" : "; its kernels are of " + generation)
-              : printable(device.name),
+              : printable_name(device.name),
           count_of(device.num_kernels, "kernel"), file.empty() ? "" : "  of " + file));
     }
   }
@@ -292,18 +293,22 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
       &E::driver_version);
   add("recording", "there is none", Unit::kText, &M::capture, &C::format);
   add(tool_of(metrics), "the recording does not say", Unit::kText, &M::capture, &C::tool_version);
-  add("Nsight Compute", "needs an ncu capture", Unit::kText, &M::counters,
-      &CountersMetrics::tool_version);
+  add("Nsight Compute", metrics.counters ? "the export does not say" : "needs an ncu capture",
+      Unit::kText, &M::counters, &CountersMetrics::tool_version);
   add("model", "none was named", Unit::kText, &M::efficiency, &Efficiency::model);
+  if (std::ranges::count(metrics.data_quality, kModelMismatch, &Diagnostic::kind) > 0) {
+    section.facts.back().value.value = {};
+    section.facts.back().reason = "the one that was named is not the recorded one";
+  }
   using Row = DeviceMetrics;
-  section.tables.push_back(table_of(rows_at(metrics, &M::devices),
-                                    {{"GPU", Unit::kText, &Row::device},
-                                     {"name", Unit::kName, &Row::name},
-                                     {"busy", Unit::kDuration, &Row::busy_ns},
-                                     {"of the capture", Unit::kFraction, &Row::busy_fraction},
-                                     {"kernels", Unit::kCount, &Row::num_kernels}}));
+  section.tables.push_back(
+      table_of(rows_at(metrics, &M::devices), {{"GPU", Unit::kText, &Row::device},
+                                               {"name", Unit::kName, &Row::name},
+                                               {"busy", Unit::kDuration, &Row::busy_ns},
+                                               {"kernels", Unit::kCount, &Row::num_kernels}}));
   if (section.tables[0].rows.empty()) {
-    section.notes.emplace_back("GPUs: n/a (none worked in the recording)");
+    section.notes.emplace_back(has_gpu_work(metrics) ? "GPUs: n/a (the recording names none)"
+                                                     : "GPUs: n/a (none worked in the recording)");
   }
   return section;
 }
@@ -343,6 +348,10 @@ Section aggregates_section(const Metrics& metrics, const SectionOptions& /*optio
         {label, value_at(metrics, Unit::kDuration, &Metrics::capture, member), ""});
   };
   add("recorded", &C::duration_ns);
+  if (metrics.capture.duration_ns == 0 && has_gpu_work(metrics)) {
+    section.facts.back().value.value = {};
+    section.facts.back().reason = "a summary of kernels has no times";
+  }
   add("kernel time", &C::kernel_ns);
   add("kernel time in no stage", &C::unattributed_kernel_ns);
   return section;
@@ -376,7 +385,9 @@ Section quality_section(const Metrics& metrics, const SectionOptions& options) {
     }
   }
   if (section.notes.empty()) {
-    section.missing = "Nothing is missing or odd";
+    section.missing = metrics.capture.kernel_ns > 0 || !metrics.copies.empty()
+                          ? "Nothing is missing or odd"
+                          : "n/a (no GPU work was recorded that could be incomplete)";
     if (!metrics.tool_messages.empty()) {
       section.missing +=
           fmt::format("; {} left {}, which -v lists", tool_of(metrics),

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/cut_name.h"
 #include "base/text.h"
 #include "report/document.h"
 
@@ -47,7 +48,7 @@ class FittedTable {
       std::vector<std::string>& made = cells_.emplace_back();
       made.reserve(table.columns.size());
       for (const ReportValue& cell : row.cells) {
-        made.push_back(shown(cell));
+        made.push_back(cell.unit == Unit::kName ? cut_name(shown(cell)) : shown(cell));
       }
       made.resize(table.columns.size());
     }

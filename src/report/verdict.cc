@@ -11,6 +11,7 @@
 #include "analysis/capture_summary.h"
 #include "analysis/findings/findings.h"
 #include "analysis/host_chain.h"
+#include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/metrics.h"
@@ -27,8 +28,8 @@ struct Waste {
 
 // " (cudaMalloc)" or " ('IO N')", where one has most of the time.
 std::string name_of(const KindOfGaps& gaps) {
-  return !gaps.call.empty()    ? fmt::format(" ({})", printable(gaps.call))
-         : !gaps.scope.empty() ? fmt::format(" ('{}')", printable(gaps.scope))
+  return !gaps.call.empty()    ? fmt::format(" ({})", printable_name(gaps.call))
+         : !gaps.scope.empty() ? fmt::format(" ('{}')", printable_name(gaps.scope))
                                : "";
 }
 
@@ -121,7 +122,7 @@ std::string left_out(const Analysis& analysis, const std::string& device, std::i
     return row == nullptr || row->main_call.empty()
                ? std::string(what)
                : fmt::format("{} ({} in {})", what, format_duration_ns(row->main_call_ns),
-                             printable(row->main_call));
+                             printable_name(row->main_call));
   };
   add(start == nullptr ? 0 : start->ledger.window_ns,
       start != nullptr && is_earlier_work(analysis, *start)
@@ -161,14 +162,11 @@ const StageLedger* only_stage(const Analysis& analysis, const std::string& devic
   return others_ns * 20 < only->ledger.window_ns ? only : nullptr;
 }
 
-// The sentence on the busiest GPU: the only stage there is, else its steady phase, else the whole
-// capture.
+// The sentence on the busiest GPU.
 std::string sentence_on(const Analysis& analysis, const std::string& device) {
+  const StageLedger* row = busy_row_of(analysis, device);
   const StageLedger* stage = only_stage(analysis, device);
   const StageLedger* steady = row_of(analysis, "steady", device);
-  const StageLedger* row = stage != nullptr    ? stage
-                           : steady != nullptr ? steady
-                                               : row_of(analysis, "capture", device);
   if (row == nullptr) {
     return fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.kernel_ns), device);
   }
@@ -216,11 +214,24 @@ std::string top_opportunity(const std::vector<Finding>& findings) {
 
 }  // namespace
 
+const StageLedger* busy_row_of(const Analysis& analysis, const std::string& device) {
+  const StageLedger* row = only_stage(analysis, device);
+  for (const char* whole : {"steady", "capture"}) {
+    row = row != nullptr ? row : row_of(analysis, whole, device);
+  }
+  return row;
+}
+
 std::string verdict(const Analysis& analysis) {
   const CaptureInfo& capture = analysis.capture;
   if (!analysis.absent.empty()) {
     const std::string why = printable(analysis.absent);
     return fmt::format("There is no recording: {}{}", why, why.ends_with('.') ? "" : ".");
+  }
+  const auto impossible =
+      std::ranges::find(analysis.findings.found, "impossible_rows", &Finding::id);
+  if (impossible != analysis.findings.found.end()) {
+    return with_capital(impossible->sentence) + ". It says nothing about speed.";
   }
   if (!capture.has_cuda) {
     std::string text =
@@ -248,7 +259,9 @@ std::string verdict(const Analysis& analysis) {
     return "No kernel was recorded: the profiler counted in ranges instead (CUPTI range profiling).";
   }
   if (analysis.kernel_ns == 0) {
-    return analysis.copies.empty()
+    return capture.has_kernel_table
+               ? "Kernels were recorded, but none takes any time in the part that was asked for."
+           : analysis.copies.empty()
                ? "CUDA calls were recorded, but no kernels: the work ran elsewhere, or kernel tracing failed."
                : "No kernel was recorded, only copies and memsets: this process launched none, or kernel "
                  "tracing failed.";

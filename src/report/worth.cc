@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analysis/findings/findings.h"
+#include "base/cut_name.h"
 #include "base/parse_number.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -31,7 +32,7 @@ std::string basis_of(const Metrics& metrics, const Finding& finding) {
   if (stage == metrics.stages.end() || is_without_work(finding.stage)) {
     return length + (finding.stage == "steady" ? " of the steady phase" : " recorded");
   }
-  const std::string name = printable(finding.stage);
+  const std::string name = printable_name(finding.stage);
   return fmt::format(
       "{}, {}", count_of(stage->num_instances, name == "step" ? name : name + " step"), length);
 }

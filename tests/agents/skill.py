@@ -56,6 +56,10 @@ def main():
             result = subprocess.run([program, "run", "--dry-run", *words[1:]], cwd=folder, env=environment, capture_output=True, text=True)
             assert result.returncode in (0, 5), (line, result.returncode, result.stderr)  # 5: nsys is not here
             num_run += 1
+        # What it says of doctor: 5 exactly where a check fails, in a place without any tool.
+        assert "`gpuwhy doctor --strict`" in text and re.search(r"`gpuwhy doctor`(?! with)", text) is None, "doctor without --strict exits with 0"
+        result = subprocess.run([program, "doctor", "--strict"], cwd=folder, env=dict(environment, PATH=str(stand_ins)), capture_output=True, text=True)
+        assert "FAIL" in result.stdout and result.returncode == 5, result
         inline = re.findall(r"`(gpuwhy (?:analyze|layers|kernels|explain|compare|export|list|skill)[^`\n]*)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
         for line in inline:
             words = [WORDS.get(word, word) for word in shlex.split(line)[1:]]

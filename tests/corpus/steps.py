@@ -66,7 +66,7 @@ def check_time_per_token(path, metrics, printed):
     if "over its tokens" in tpot["basis"]:
         return True  # a loop of many steps, marked as one
     assert tpot["p50_ns"] >= least, (path.name, tpot, least)
-    for value, unit in re.findall(r"time per output token, (?:mean|p50|p99) +([\d.]+) (\w+)", printed):
+    for value, unit in re.findall(r"time per output token, (?:median|p99) +([\d.]+) (\w+)", printed):
         assert float(value) * UNITS[unit] >= least * 0.99, (path.name, value, unit, least)
     return True
 
@@ -84,6 +84,8 @@ def check(program, path, directory):
     printed += run("report", file, "--section", "aggregates")
     for share in re.findall(r"([\d.]+) ?%", printed):
         assert float(share) <= 100, (path.name, share)
+    if any(finding["id"] == "impossible_rows" for finding in metrics["findings"]):
+        return 0, False  # planted: its times cannot be right, and it says so
     return check_counts(path, metrics), check_time_per_token(path, metrics, printed)
 
 

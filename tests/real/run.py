@@ -18,7 +18,7 @@ from runs import Runner, each, processes_of, wait_until, wait_while
 
 
 REPORTS = ("kernels.md", "operators.md", "report.html", "report.md", "stakeholder_summary.md")
-SECTIONS = ("What was run", "How fast it is", "How fast it could be", "What to do first")
+SECTIONS = ("Executive Summary", "Recommendations", "Environment", "Per-Stage Timings", "MFU", "Top Operators", "Top Kernels")
 
 
 def expect_report(run):
@@ -76,7 +76,12 @@ def check_whole(runner):
     overhead = {row["stage"]: row for row in run.json("metrics.json")["overhead"]}["decode_step"]
     assert abs(overhead["profiled_mean_ns"] - mean(profiled[1:])) < 1, overhead
     assert abs(overhead["baseline_mean_ns"] - mean(steps[1:])) < 1, overhead
-    assert abs(overhead["overhead_fraction"] - (mean(profiled[1:]) / mean(steps[1:]) - 1)) < 1e-9
+    fraction = mean(profiled[1:]) / mean(steps[1:]) - 1
+    if overhead["overhead_fraction"] is None:  # this time nsys seems to make it faster
+        assert overhead["reason"] and fraction < 0.05, overhead
+    else:
+        assert abs(overhead["overhead_fraction"] - fraction) < 1e-9, overhead
+        assert overhead["low_fraction"] <= fraction <= overhead["high_fraction"], overhead
     assert "Profiler overhead" in run.err and "decode_step" in run.err.split("Profiler overhead")[1], run
     assert subprocess.run([runner.program, "artifacts", "--verify", run.bundle], capture_output=True).returncode == 0
 
@@ -178,7 +183,7 @@ def pending_signals(pid):
 
 def check_interrupts(runner):
     process = runner.start("--passes", "nsys", command=[runner.workload, "--hang"])
-    wait_while(process, lambda: any(name == "gpuwhy_nvtx_wo" for _, name in processes_of(runner.newest()))
+    wait_while(process, lambda: any(name == "gpuwhy_nvtx_wor" for _, name in processes_of(runner.newest()))
                if any(runner.directory.iterdir()) else False)
     # Its words come out when it has closed its ranges, and hangs.
     wait_while(process, lambda: "nvtx yes" in (runner.newest() / "nsys/log.txt").read_text())

@@ -356,6 +356,8 @@ async function visit(browser, one) {
   }
   if (!one.hostile) await checkInteractions(browser, page, one, check);
   tell('interactions');
+  const crowded = await page.$$eval('table th', (heads) => heads.filter((head) => head.checkVisibility() && head.clientWidth > 0 && head.scrollWidth > head.clientWidth + 1).map((head) => head.textContent));
+  check(crowded.length === 0, `titles wider than their column: ${crowded}`);
   await page.setViewportSize({ width: 390, height: 844 });
   await page.waitForTimeout(50);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);

@@ -16,7 +16,7 @@ def main():
     browser.needed()
     corpus = pathlib.Path(asked.corpus) / "nsys_sqlite"
     if not corpus.is_dir():
-        print("skipped: needs the recordings of GPUWHY_CORPUS")
+        print("skipped: needs the recordings of GPUWHY_SHARED")
         return 77
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)

@@ -400,7 +400,8 @@ std::vector<StepSample> planted(int count, double fixed, double per_token, doubl
   for (int i = 0; i < count; ++i) {
     const double tokens = 1 + i * 7 % 5;
     const double kv = 100 + 13 * (i % 17) + i;
-    steps.push_back({i * 1000, std::llround(fixed + per_token * tokens + per_kv * kv), tokens, kv});
+    steps.push_back(
+        {i * 1000, std::llround(fixed + per_token * tokens + per_kv * kv), tokens, kv, i});
   }
   return steps;
 }

@@ -124,11 +124,13 @@ TEST(Overheads, SteadyMeansWhereBothHaveThem) {
   EXPECT_EQ(overheads[0].stage, "prefill");
   EXPECT_DOUBLE_EQ(overheads[0].baseline_mean_ns, 100);
   EXPECT_DOUBLE_EQ(overheads[0].profiled_mean_ns, 110);
-  EXPECT_NEAR(overheads[0].fraction, 0.1, 1e-12);
   EXPECT_EQ(overheads[1].stage, "decode");
   EXPECT_DOUBLE_EQ(overheads[1].baseline_mean_ns, 80) << "one has a first instance only";
   EXPECT_DOUBLE_EQ(overheads[1].profiled_mean_ns, 100);
-  EXPECT_NEAR(overheads[1].fraction, 0.25, 1e-12);
+  for (const StageOverhead& overhead : overheads) {
+    EXPECT_FALSE(overhead.fraction || overhead.low_fraction || overhead.high_fraction);
+    EXPECT_THAT(overhead.reason, testing::HasSubstr("too few instances"));
+  }
 }
 
 TEST(Overheads, NoneWhereOneSideIsMissing) {
@@ -137,9 +139,32 @@ TEST(Overheads, NoneWhereOneSideIsMissing) {
   EXPECT_THAT(overheads_of({times("prefill", 1, 5, {})}, {times("decode", 1, 5, {})}), IsEmpty());
   EXPECT_THAT(overheads_of({times("prefill", 2, 0, 0.0)}, {times("prefill", 2, 5, 5.0)}), IsEmpty())
       << "nothing can be a share of nothing";
-  const auto faster = overheads_of({times("prefill", 1, 10, {})}, {times("prefill", 1, 9, {})});
-  ASSERT_EQ(faster.size(), 1U);
-  EXPECT_NEAR(faster[0].fraction, -0.1, 1e-12) << "noise is not clamped";
+}
+
+// The interval is that of Welch's test on the logarithms, here with its formula by hand: eight
+// instances after the first, at 2 % and at 1 % around their means.
+TEST(Overheads, AnIntervalFromTheInstances) {
+  const auto around = [](std::int64_t mean, std::int64_t reach, std::int64_t first) {
+    std::vector<std::int64_t> values = {first};
+    for (int i = 0; i < 4; ++i) {
+      values.push_back(mean - reach);
+      values.push_back(mean + reach);
+    }
+    return times_of_durations("decode_step", values);
+  };
+  const auto slower = overheads_of({around(1000, 20, 1000)}, {around(1100, 11, 90'000)});
+  ASSERT_EQ(slower.size(), 1U);
+  EXPECT_NEAR(slower[0].fraction.value(), 0.1, 1e-9)
+      << "without the first, which starts the profiler";
+  const double error = std::hypot(0.02, 0.01) / std::sqrt(7);
+  EXPECT_NEAR(slower[0].low_fraction.value(), 1.1 * std::exp(-2.365 * error) - 1, 1e-4);
+  EXPECT_NEAR(slower[0].high_fraction.value(), 1.1 * std::exp(2.365 * error) - 1, 1e-4);
+  const auto within = overheads_of({around(1000, 200, 1000)}, {around(990, 200, 1000)});
+  EXPECT_LT(within[0].low_fraction.value(), 0);
+  EXPECT_GT(within[0].high_fraction.value(), 0);
+  const auto faster = overheads_of({around(1000, 20, 1000)}, {around(900, 20, 1000)});
+  EXPECT_FALSE(faster[0].fraction) << "a profiler makes nothing faster";
+  EXPECT_THAT(faster[0].reason, testing::HasSubstr("shorter under the profiler"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analysis/profile.h"
@@ -154,7 +155,8 @@ TEST(Timeline, LargeRecordingsKeepTheirWindowsAndEveryColumn) {
   TimelineOptions options;
   options.most_work = 1000;
   options.most_window_work = 200;
-  TimelineMaker maker(trace, {trace, rules}, stages, attribution, 0, 10'000'000, options);
+  TimelineMaker maker(trace, {trace, rules}, stages, attribution,
+                      find_step_windows(trace, stages, attribution), 0, 10'000'000, options);
   maker.add_work();
   const Timeline timeline = maker.finish();
   EXPECT_FALSE(timeline.is_whole);
@@ -182,6 +184,38 @@ TEST(Timeline, LargeRecordingsKeepTheirWindowsAndEveryColumn) {
     }
     EXPECT_EQ(sum, busy_ns);
   }
+}
+
+// Six decode steps, each with one kernel at `starts`. The last one has no period.
+std::vector<std::string> windows_of(const std::vector<std::int64_t>& starts) {
+  TraceBuilder builder;
+  const std::uint16_t process = builder.add_process();
+  const std::uint32_t thread = builder.add_thread(process);
+  const std::uint32_t stream = builder.add_stream(process, builder.add_device());
+  for (const std::int64_t at_ns : starts) {
+    builder.range(thread, at_ns - 20, at_ns + 50, "decode_step", {.domain = "LLM"});
+    builder.launch(thread, at_ns - 10, stream, at_ns, at_ns + 30, "gemm");
+  }
+  std::vector<std::string> labels;
+  for (const TimelineWindow& window : profile(builder.finish(), Rules(), {true}).timeline.windows) {
+    labels.push_back(window.label);
+  }
+  return labels;
+}
+
+TEST(Timeline, EquallyLongStepsAreNotSlow) {
+  EXPECT_THAT(windows_of({100, 200, 300, 400, 500, 600}),
+              testing::ElementsAre("decode 2, the median", "decode 3, after the median",
+                                   "decode 1, before the median"));
+}
+
+TEST(Timeline, AStepIsRankedByItsPeriod) {
+  // Step 4 is the slowest by its period of 300; the last has the longest mark of all, and no
+  // period.
+  const std::vector<std::string> labels = windows_of({100, 200, 350, 450, 550, 850});
+  EXPECT_THAT(labels, testing::Contains("decode 4, the slowest"));
+  EXPECT_THAT(labels, testing::Contains("decode 1, the second slowest"));
+  EXPECT_THAT(labels, testing::Not(testing::Contains(testing::StartsWith("decode 5"))));
 }
 
 TEST(Timeline, NothingRecordedIsNoTimeline) {

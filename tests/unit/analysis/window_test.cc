@@ -163,6 +163,40 @@ TEST(Window, OfStepsCountsThoseOfEachRank) {
   EXPECT_EQ(made.analysis.capture.window->why, "steps 8..9 of 10");
 }
 
+TEST(Window, StepsKeepTheirNumbers) {
+  const Profile made = profile_of(steps_of(10, 40), steps(3, 5), step_rules());
+  ASSERT_EQ(made.analysis.steps.size(), 3U);
+  EXPECT_EQ(made.analysis.steps[0].number, 3U);
+  EXPECT_EQ(made.analysis.steps[2].number, 5U);
+}
+
+TEST(Window, SpansOfStepsAreReadInOnePlace) {
+  const auto span = [](const char* text) {
+    const std::optional<StepSpan> steps = parse_steps(text);
+    return steps ? std::pair(steps->first, steps->last) : std::pair<std::int64_t, std::int64_t>();
+  };
+  EXPECT_EQ(span("10..20"), std::pair(std::int64_t{10}, std::int64_t{20}));
+  EXPECT_EQ(span("10"), std::pair(std::int64_t{10}, std::int64_t{10}));
+  EXPECT_EQ(span("10.."), std::pair(std::int64_t{10}, INT64_MAX));
+  for (const char* wrong : {"", "..", "..5", "5..4", "-1..4", "a..b", "1...4", "1..4x"}) {
+    EXPECT_FALSE(parse_steps(wrong)) << wrong;
+  }
+}
+
+TEST(Window, BeyondTheEndIsNamedAsTyped) {
+  const auto refusal = [](std::int64_t first, std::int64_t last) {
+    try {
+      profile_of(steps_of(10, 40), steps(first, last), step_rules());
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was refused");
+  };
+  EXPECT_EQ(refusal(70, 80), "--steps 70..80: the recording has 10 steps");
+  EXPECT_EQ(refusal(70, INT64_MAX), "--steps 70..: the recording has 10 steps");
+  EXPECT_EQ(refusal(70, 70), "--steps 70: the recording has 10 steps");
+}
+
 TEST(Window, OfStepsCutsTheLoopAroundThem) {
   const Profile made =
       profile_of(steps_of(10, 40, 1, "loop"), steps(4, 5), rules_of({"decode=loop"}, {"it#*"}));
@@ -193,7 +227,7 @@ TEST(Window, ThatIsNotThereIsRefused) {
                  HasSubstr(hint));
   };
   refused(steps(0, 1), {}, "--steps: the recording marks no steps", "--step 'ProfilerStep#*'");
-  refused(steps(4, 9), step_rules(), "--steps 4..: the recording has 4 steps", "from 0");
+  refused(steps(4, 9), step_rules(), "--steps 4..9: the recording has 4 steps", "from 0");
   refused(times(6000, 7000), {}, "--from 6.00 us: the recording lasts 5.02 us", "");
   refused(times(2000, 3000), {}, "no GPU work begins in the window (from 2.00 us to 3.00 us",
           "it begins 10 ns after the start of the capture and ends after 5.02 us");
