@@ -168,6 +168,7 @@ Launched find_launched(const IsCommunication& is_communication, const Parallelis
   analysis.capture_ns = extent.end_ns - extent.start_ns;
   analysis.stage_source = stages.source;
   analysis.engine = stages.engine;
+  analysis.diagnostics.insert(analysis.diagnostics.end(), stages.notes.begin(), stages.notes.end());
 
   // Ranks of one model: their marks repeat each other, and each step counts once.
   RankGroups groups = find_rank_groups(trace, stages, is_communication, parallelism);

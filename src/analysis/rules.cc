@@ -13,6 +13,7 @@
 #include "analysis/operator_names.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "results/row.h"
 
 namespace gpuwhy {
 namespace {
@@ -63,11 +64,7 @@ void add_marks(const std::vector<std::string>& marks, const std::vector<std::str
                       ? "as --mark decode=benchmark_loop; a name alone is a module of gpuwhy run"
                       : "as --mark decode=benchmark_loop; gpuwhy ranges FILE lists the names");
     }
-    if (stage == "all") {
-      throw Error(ErrorKind::kUsage,
-                  "--mark cannot name a stage 'all': that is the whole recording");
-    }
-    add(stage, name, "--mark " + mark);
+    add(parse_stage_name(stage, "--mark").stage, name, "--mark " + mark);
   }
   for (const std::string& step : steps) {
     if (step.empty()) {

@@ -13,6 +13,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/yaml.h"
+#include "results/row.h"
 
 namespace gpuwhy {
 namespace {
@@ -77,7 +78,8 @@ std::vector<StageRule> stages_in(const Json& file, const std::string& name,
     const auto text = [&](const char* key) {
       return text_of_rule(row.value(key, Json()), name, fmt::format("{}: {}", where, key));
     };
-    stages.push_back({text("domain"), text("text"), text("stage")});
+    const RowName stage = parse_stage_name(text("stage"), printable(name) + ": " + where);
+    stages.push_back({text("domain"), text("text"), stage.stage});
   });
   return stages;
 }

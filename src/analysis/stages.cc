@@ -18,7 +18,10 @@
 #include <set>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "analysis/step_markers.h"
+#include "results/row.h"
 
 namespace gpuwhy {
 namespace {
@@ -68,7 +71,7 @@ class Finder {
   void add_whole(std::int64_t start_ns) {
     stages_.source = "no stage marks found: the whole recording is one stage, all";
     StageInstance all;
-    all.stage = number_of("all");
+    all.stage = add_name(RowName{RowKind::kUnmarked}.text());
     all.start_ns = start_ns;
     all.end_ns = end_ns_;
     all.is_process_wide = true;
@@ -95,7 +98,19 @@ class Finder {
     if (found != stages_.names.end()) {
       return static_cast<std::uint32_t>(found - stages_.names.begin());
     }
-    stages_.names.emplace_back(stage);
+    const std::string name = recorded_stage(stage).text();
+    if (name != stage) {
+      const auto renamed = std::find(stages_.names.begin(), stages_.names.end(), name);
+      if (renamed != stages_.names.end()) {
+        return static_cast<std::uint32_t>(renamed - stages_.names.begin());
+      }
+      stages_.notes.push_back(renamed_stage(stage));
+    }
+    return add_name(name);
+  }
+
+  std::uint32_t add_name(const std::string& name) {
+    stages_.names.push_back(name);
     stages_.is_nested.push_back(false);
     return static_cast<std::uint32_t>(stages_.names.size() - 1);
   }
@@ -195,6 +210,13 @@ class Finder {
 };
 
 }  // namespace
+
+Diagnostic renamed_stage(std::string_view given) {
+  return {"stage_renamed", Severity::kInfo, 1,
+          fmt::format("the recording names a stage '{}', as rows of gpuwhy's own are called: here "
+                      "it is '{}'",
+                      given, recorded_stage(given).text())};
+}
 
 std::vector<std::uint32_t> number_steps(const Trace& trace, const Stages& stages) {
   const std::int64_t first = trace.capture.window ? trace.capture.window->first_step : 0;

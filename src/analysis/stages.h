@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/rules.h"
@@ -33,6 +34,7 @@ struct Stages {
   std::string source;
   std::string engine;      // whose step markers they are; empty: no engine's
   bool are_steps = false;  // instances of decode are single steps, not loops of them
+  Diagnostics notes;       // stages that were renamed
 };
 
 // Whether an instance is one pass of an engine's loop.
@@ -40,6 +42,9 @@ inline bool is_step(const Stages& stages, const StageInstance& instance) {
   const std::string& name = stages.names[instance.stage];
   return stages.are_steps || name == "decode_step" || name == "step";
 }
+
+// What a result must say of a stage that recorded_stage() renamed.
+Diagnostic renamed_stage(std::string_view given);
 
 // By instance: its number among the steps of its thread, as --steps counts them: from 0, in the
 // whole recording. kNone: it is not a step.

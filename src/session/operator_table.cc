@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "base/error.h"
 #include "base/parse_number.h"
+#include "results/row.h"
 
 namespace gpuwhy {
 namespace {
@@ -35,15 +37,21 @@ std::pair<std::int64_t, std::string> order_of(const std::string& layer) {
   return {layer.empty() ? INT64_MAX : parse_whole(layer).value_or(INT64_MAX - 1), layer};
 }
 
+// A table need not say the stage.
+std::string stage_of(const OperatorTable::Row& row) {
+  return row.stage.empty() ? row.stage : recorded_stage(row.stage).text();
+}
+
 // By operator and stage, over all layers.
 std::vector<OperatorRecord> rows_of(const OperatorTable& table) {
   std::map<std::pair<std::string, std::string>, OperatorRecord> records;
   for (const OperatorTable::Row& row : table.rows) {
     const std::string name = row.name.empty() ? row.op : row.op + " " + row.name;
-    const auto [found, is_new] = records.try_emplace({name, row.stage});
+    const std::string stage = stage_of(row);
+    const auto [found, is_new] = records.try_emplace({name, stage});
     OperatorRecord& record = found->second;
     record.name = name;
-    record.stage = row.stage;
+    record.stage = stage;
     record.total_ns += row.total_ns;
     record.calls += row.calls;
     add_count(row.flops, is_new, record.flops);
@@ -114,6 +122,12 @@ void read_operators(const std::filesystem::path& bundle, Evidence& evidence) {
       evidence.diagnostics.push_back(
           {"operator_row_damaged", Severity::kWarning, table.num_bad_rows,
            std::to_string(table.num_bad_rows) + " rows of the table of operators are left out"});
+    }
+    std::set<std::string> renamed;
+    for (const OperatorTable::Row& row : table.rows) {
+      if (stage_of(row) != row.stage && renamed.insert(row.stage).second) {
+        evidence.diagnostics.push_back(renamed_stage(row.stage));
+      }
     }
     evidence.operators = operators_of(table);
   } catch (const Error& error) {

@@ -203,8 +203,36 @@ TEST(Rules, AMarkNamesAStageAndARange) {
   refused({"loop"}, {}, "--mark takes STAGE=NAME, not 'loop'");
   refused({"=loop"}, {}, "not '=loop'");
   refused({"decode="}, {}, "not 'decode='");
-  refused({"all=loop"}, {}, "'all'");
   refused({}, {""}, "--step takes the name of a range");
+}
+
+TEST(Rules, AStageBearsNoWordOfARow) {
+  for (const std::string word :
+       {"all", "capture", "steady", "startup", "ending", "outside", "Capture"}) {
+    Rules rules;
+    const auto mark = [&] { add_marks({word + "=loop"}, {}, rules); };
+    const auto rule = [&] {
+      add_user_rules("my.yaml", "stages: [{domain: LLM, text: a, stage: " + word + "}]\n", rules);
+    };
+    if (word == "Capture") {
+      mark();
+      rule();
+      EXPECT_EQ(rules.num_user_stages, 2U);
+      continue;
+    }
+    const auto hint = testing::HasSubstr("my_" + word);
+    expect_error(mark, ErrorKind::kUsage,
+                 "--mark cannot name a stage '" + word + "': rows of gpuwhy's own are called so",
+                 hint);
+    expect_error(
+        rule, ErrorKind::kUsage,
+        testing::StartsWith("my.yaml: line 1, row 1 of stages cannot name a stage '" + word + "'"),
+        hint);
+  }
+  Rules rules;
+  expect_error(
+      [&] { add_user_rules("my.yaml", "stages: [{domain: '', text: a, stage: ''}]\n", rules); },
+      ErrorKind::kUsage, testing::HasSubstr("it needs a name"), testing::_);
 }
 
 TEST(Rules, AnErrorNamesTheFileAndTheRow) {

@@ -226,6 +226,26 @@ TEST(Stages, RulesOfAUsersFileComeFirstWhereOneFits) {
   EXPECT_EQ(marked.source, "NVTX domain LLM");
 }
 
+// A recording cannot be refused, so its stage gets another name than the rows of gpuwhy's own.
+TEST(Stages, AWordOfARowIsRenamed) {
+  for (const std::string word : {"all", "capture", "steady", "startup", "ending", "outside"}) {
+    Rules rules;
+    rules.stages = {{"LLM", word, word}, {"", "mine", word}};
+    const Stages stages = find_stages(
+        trace_of(
+            {{"LLM", word.c_str(), 0, 9}, {"", "mine", 20, 30}, {"LLM", word.c_str(), 40, 50}}),
+        rules, 0, 1000);
+    EXPECT_THAT(stages.names, ElementsAre(word + " (marked)"));
+    EXPECT_EQ(stages.instances.size(), 3U);
+    ASSERT_EQ(stages.notes.size(), 1U);
+    EXPECT_EQ(stages.notes[0].kind, "stage_renamed");
+    EXPECT_THAT(stages.notes[0].sentence, testing::HasSubstr("'" + word + " (marked)'"));
+  }
+  EXPECT_THAT(stages_of({{"LLM", "capture", 0, 9}, {"LLM", "prefill", 10, 19}}).names,
+              ElementsAre("prefill"))
+      << "domain LLM has stages of its own, and capture is none";
+}
+
 TEST(Stages, AnOpenRangeIsClosedAtTheEndAndFlagged) {
   const Stages stages = stages_of({{"LLM", "prefill", 5, kOpenEnd}});
   ASSERT_EQ(stages.instances.size(), 1U);

@@ -81,6 +81,22 @@ TEST(OperatorTable, OfABundleOfAnEarlierVersionIsFound) {
   EXPECT_TRUE(evidence.operators);
 }
 
+TEST(OperatorTable, AWordOfARowIsNoStage) {
+  const TemporaryDirectory bundle;
+  std::filesystem::create_directories(bundle.path() / "baseline");
+  write_file(bundle.path() / kOperatorsFile,
+             "kind,stage,op,calls,total_ns\noperator,capture,ADD,1,90\noperator,capture,MUL,1,80\n"
+             "operator,,SUB,1,70\n");
+  Evidence evidence;
+  read_operators(bundle.path(), evidence);
+  ASSERT_TRUE(evidence.operators);
+  ASSERT_EQ(evidence.operators->rows.size(), 3U);
+  EXPECT_EQ(evidence.operators->rows[0].stage, "capture (marked)");
+  EXPECT_EQ(evidence.operators->rows[2].stage, "");
+  ASSERT_EQ(evidence.diagnostics.size(), 1U);
+  EXPECT_EQ(evidence.diagnostics[0].kind, "stage_renamed");
+}
+
 TEST(OperatorTable, OfABundleIsTakenWhereNothingBetterIsKnown) {
   const TemporaryDirectory bundle;
   Evidence none;
