@@ -112,11 +112,11 @@ ArrowColumn column_of(const char* name, const Field& /*field*/, const Values<Num
 // A column by the type of its values.
 template <typename T>
 ArrowColumn column_of(const char* name, const Field& field, const Values<T>& values) {
-  if constexpr (std::is_same_v<T, std::string>) {
+  if constexpr (kIsText<T>) {
     return text_column(name, values.size(), true, [&](std::size_t row) -> std::string_view {
-      const bool is_absent =
-          values[row] == nullptr || (field.is_null_if_empty && values[row]->empty());
-      return is_absent ? std::string_view() : std::string_view(*values[row]);
+      const std::string_view text =
+          values[row] == nullptr ? std::string_view() : text_of_member(*values[row]);
+      return field.is_null_if_empty && text.empty() ? std::string_view() : text;
     });
   } else if constexpr (std::is_same_v<T, bool>) {
     return flag_values(name, values);

@@ -32,7 +32,7 @@ void describe(const StageEfficiency*, F&& f) {
   const auto ratio = [](std::string_view formula, std::string_view text) {
     return number("fraction", "passes", "model gpus marks kernels", formula, text);
   };
-  f("stage", &T::stage, row_name("the stage"));
+  f("stage", &T::stage, names_row("the stage"));
   f("passes", &T::passes, of_marks("", "prompts or steps"));
   f("tokens", &T::tokens, of_marks("", "tokens computed: read, made or verified"));
   f("mean_context", &T::mean_context,
@@ -114,7 +114,7 @@ void describe(const Efficiency*, F&& f) {
 template <typename F>
 void describe(const FamilyTotal*, F&& f) {
   using T = FamilyTotal;
-  f("family", &T::family, row_name("the family of kernels"));
+  f("family", &T::family, names_row("the family of kernels"));
   f("total_ns", &T::total_ns,
     number("ns", "calls", "kernels graphs", "families", "sum over its kernels"));
   f("calls", &T::calls, number("1", "", "kernels graphs", "families", "launches of its kernels"));
@@ -143,9 +143,9 @@ void describe(const KernelMetrics*, F&& f) {
   const Field percentile =
       time("kernels.percentile", "from the histogram, at most an eighth too high");
   f("kernel_name", &T::kernel_name, plain("the whole name"));
-  f("short_name", &T::short_name, row_name("without what all names share"));
-  f("device", &T::device, row_name("the GPU", 3));
-  f("stage", &T::stage, row_name("the stage it was launched in", 2));
+  f("short_name", &T::short_name, names_row("without what all names share"));
+  f("device", &T::device, names_row("the GPU", 3));
+  f("stage", &T::stage, names_row("the stage it was launched in", 2));
   f("family", &T::family, plain("the family its name belongs to"));
   f("total_ns", &T::total_ns,
     time("kernels.total", "sum of the durations of its launches in that stage on that device"));
@@ -183,8 +183,8 @@ void describe(const OperatorMetrics*, F&& f) {
   const auto in_rows = [](std::string_view unit, std::string_view text) {
     return number(unit, "calls", "marks kernels", "operators", text);
   };
-  f("name", &T::name, row_name("without ids, sequence numbers and shapes"));
-  f("stage", &T::stage, row_name("the stage it launched in", 2));
+  f("name", &T::name, names_row("without ids, sequence numbers and shapes"));
+  f("stage", &T::stage, names_row("the stage it launched in", 2));
   f("total_ns", &T::total_ns, in_rows("ns", "its own time, operators inside it left out"));
   f("calls", &T::calls, number("1", "", "marks", "operators", "calls of that operator"));
   f("mean_ns", &T::mean_ns, in_rows("ns", "total_ns / calls"));
@@ -197,7 +197,7 @@ void describe(const OperatorMetrics*, F&& f) {
 template <typename F>
 void describe(const LayerTotal*, F&& f) {
   using T = LayerTotal;
-  f("layer", &T::layer, row_name("the layer"));
+  f("layer", &T::layer, names_row("the layer"));
   f("total_ns", &T::total_ns,
     number("ns", "calls", "marks kernels", "operators", "sum over that layer"));
   f("calls", &T::calls,
@@ -210,9 +210,9 @@ void describe(const GemmRate*, F&& f) {
   const auto of_calls = [](std::string_view unit, std::string_view sources, std::string_view text) {
     return number(unit, "calls", sources, "gemm_rates", text);
   };
-  f("operator", &T::op, row_name("the operator"));
-  f("dims", &T::dims, row_name("sizes of what is multiplied, or of query and keys", 2));
-  f("dtype", &T::dtype, row_name("type of the first factor, or of the query", 3));
+  f("operator", &T::op, names_row("the operator"));
+  f("dims", &T::dims, names_row("sizes of what is multiplied, or of query and keys", 2));
+  f("dtype", &T::dtype, names_row("type of the first factor, or of the query", 3));
   f("calls", &T::calls,
     number("1", "", "marks kernels", "gemm_rates", "calls that launched kernels"));
   f("total_ns", &T::total_ns, of_calls("ns", "marks kernels", "kernels that it launched itself"));
@@ -235,9 +235,9 @@ void describe(const CollectiveRate*, F&& f) {
   const auto rate = [&](std::string_view text) {
     return of_calls("bytes/s", "marks kernels", text);
   };
-  f("collective", &T::collective, row_name("as the recording names it"));
-  f("group", &T::group, row_name("the group of processes", 2));
-  f("dtype", &T::dtype, row_name("the type of its elements", 3));
+  f("collective", &T::collective, names_row("as the recording names it"));
+  f("group", &T::group, names_row("the group of processes", 2));
+  f("dtype", &T::dtype, names_row("the type of its elements", 3));
   f("group_size", &T::group_size,
     is_signed(of_calls("1", "marks", "ranks of the group; 0 where not recorded")));
   f("calls", &T::calls,
@@ -303,7 +303,7 @@ void describe(const RangeTotal*, F&& f) {
 template <typename F>
 void describe(const HostPhase*, F&& f) {
   using T = HostPhase;
-  f("phase", &T::phase, row_name("the range's text"));
+  f("phase", &T::phase, names_row("the range's text"));
   f("engine", &T::engine, plain("whose phase it is"));
   f("count", &T::count, number("1", "", "marks", "host_phases", "ranges of that text"));
   f("host_ns", &T::host_ns,
@@ -318,7 +318,7 @@ void describe(const HostPhase*, F&& f) {
 template <typename F>
 void describe(const PossibleMark*, F&& f) {
   using T = PossibleMark;
-  f("option", &T::option, row_name("what to type: the stage, and the ranges that are it"));
+  f("option", &T::option, names_row("what to type: the stage, and the ranges that are it"));
   f("instances", &T::instances,
     number("1", "", "marks", "ranges", "push/pop ranges that fit the option"));
   f("kernel_ns", &T::kernel_ns,

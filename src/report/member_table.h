@@ -19,6 +19,9 @@ namespace gpuwhy {
 
 // A member's value as a cell.
 CellValue member_cell(const std::string& value, const Field& field);
+inline CellValue member_cell(const RowName& value, const Field& field) {
+  return member_cell(value.text(), field);
+}
 CellValue member_cell(const BucketTimes& value, const Field& field);
 template <typename T>
 CellValue member_cell(const T& value, const Field& /*field*/) {
@@ -135,9 +138,10 @@ template <typename Row>
 std::string row_path(const std::string& array, const Row& row, std::size_t place) {
   std::map<int, std::string> names;
   describe(&row, [&](const char* key, auto member, const Field& field) {
-    if constexpr (std::is_same_v<ValueOf<Row, decltype(member)>, std::string>) {
+    if constexpr (kIsText<ValueOf<Row, decltype(member)>>) {
       if (field.name_place > 0) {
-        names[field.name_place] = std::string(key) + "=" + path_value(std::invoke(member, row));
+        names[field.name_place] =
+            std::string(key) + "=" + path_value(text_of_member(std::invoke(member, row)));
       }
     }
   });

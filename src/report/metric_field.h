@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -15,6 +16,7 @@
 
 #include "analysis/time_category.h"
 #include "report/metric_catalog.h"
+#include "results/row.h"
 
 namespace gpuwhy {
 
@@ -40,7 +42,7 @@ inline constexpr Field kInherited = {};
 constexpr Field plain(std::string_view text) {
   return {{"", "", "", "", text}};
 }
-constexpr Field row_name(std::string_view text, int place = 1) {
+constexpr Field names_row(std::string_view text, int place = 1) {
   Field field = plain(text);
   field.name_place = place;
   return field;
@@ -69,7 +71,15 @@ constexpr Field one_of(Field field, std::span<const char* const> words) {
   return field;
 }
 
-// Kinds of members.
+// Kinds of members. A row's name is a text in every file.
+template <typename T>
+inline constexpr bool kIsText = std::is_same_v<T, std::string> || std::is_same_v<T, RowName>;
+inline const std::string& text_of_member(const std::string& value) {
+  return value;
+}
+inline const std::string& text_of_member(const RowName& value) {
+  return value.text();
+}
 template <typename T>
 inline constexpr bool kIsOptional = false;
 template <typename T>

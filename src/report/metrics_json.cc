@@ -31,8 +31,9 @@ Json object_json(const T& object, Json json = Json::object()) {
 // JSON of a value by its type. Types with a form of their own come before the general cases.
 template <typename T>
 Json value_json(const T& value, const Field& field) {
-  if constexpr (std::is_same_v<T, std::string>) {
-    return field.is_null_if_empty ? text_or_null(value) : Json(value);
+  if constexpr (kIsText<T>) {
+    const std::string& text = text_of_member(value);
+    return field.is_null_if_empty ? text_or_null(text) : Json(text);
   } else if constexpr (std::is_arithmetic_v<T>) {
     return value;
   } else if constexpr (std::is_same_v<T, Severity>) {
@@ -133,9 +134,14 @@ void read_value(const Json& json, T& value, const Place& place) {
   if (json.is_null()) {
     return;
   }
-  if constexpr (std::is_same_v<T, std::string>) {
+  if constexpr (kIsText<T>) {
     expect(json.is_string(), "a text", place);
-    value = json.get_ref<const std::string&>();
+    const auto& text = json.get_ref<const std::string&>();
+    if constexpr (std::is_same_v<T, RowName>) {
+      value = row_name(text);
+    } else {
+      value = text;
+    }
   } else if constexpr (std::is_same_v<T, bool>) {
     expect(json.is_boolean(), "true or false", place);
     value = json.get<bool>();

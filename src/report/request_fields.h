@@ -44,7 +44,7 @@ void describe(const TtftPartTotal*, F&& f) {
   const auto joined = [](std::string_view unit, std::string_view text) {
     return number(unit, "", "requests marks kernels graphs", "requests.ttft_parts", text);
   };
-  f("part", &T::part, one_of(row_name("a part of the time to first token"), kTtftPartNames));
+  f("part", &T::part, one_of(names_row("a part of the time to first token"), kTtftPartNames));
   f("total_ns", &T::total_ns, joined("ns", "sum over the requests that are broken down"));
   f("share_fraction", &T::share_fraction,
     is_part(joined("fraction", "of the sum of their times to first token")));
@@ -60,7 +60,7 @@ void describe(const StutterTotal*, F&& f) {
   const auto late = [](std::string_view unit, std::string_view text) {
     return number(unit, "", "requests marks kernels graphs", "requests.late_tokens", text);
   };
-  f("cause", &T::cause, one_of(row_name("why tokens came late"), kStutterCauseNames));
+  f("cause", &T::cause, one_of(names_row("why tokens came late"), kStutterCauseNames));
   f("count", &T::count, late("1", "late tokens of this cause"));
   f("total_ns", &T::total_ns, late("ns", "sum of their times since the token before"));
   f("times", &T::times,

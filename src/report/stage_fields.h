@@ -65,7 +65,7 @@ void describe(const WindowMetrics*, F&& f) {
 template <typename F>
 void describe(const FileMetrics*, F&& f) {
   using T = FileMetrics;
-  f("file", &T::file, row_name("its name, or its path where names are alike"));
+  f("file", &T::file, names_row("its name, or its path where names are alike"));
   f("rank", &T::rank,
     number("1", "", "", "capture.files", "of its name, or as the recording says"));
   f("devices", &T::devices, plain("its GPUs; renumbered where two files use the same number"));
@@ -231,7 +231,7 @@ void describe(const AggregateMetrics*, F&& f) {
 template <typename F>
 void describe(const DeviceMetrics*, F&& f) {
   using T = DeviceMetrics;
-  f("device", &T::device, row_name("the GPU, as cuda:0"));
+  f("device", &T::device, names_row("the GPU, as cuda:0"));
   f("name", &T::name, maybe("as the driver spells it"));
   f("busy_ns", &T::busy_ns,
     number("ns", "kernels", "kernels copies graphs", "devices.busy",
@@ -258,11 +258,11 @@ void describe(const CopyMetrics*, F&& f) {
   const auto of_copies = [](std::string_view unit, std::string_view text) {
     return number(unit, "", "copies", "copies", text);
   };
-  f("device", &T::device, row_name("the GPU"));
+  f("device", &T::device, names_row("the GPU"));
   f("direction", &T::direction,
-    row_name("host_to_device, device_to_host, device_to_device, peer_to_peer, memset or unknown",
+    names_row("host_to_device, device_to_host, device_to_device, peer_to_peer, memset or unknown",
              2));
-  f("memory", &T::memory, row_name("of the host: pinned or pageable; empty where it has none", 3));
+  f("memory", &T::memory, names_row("of the host: pinned or pageable; empty where it has none", 3));
   f("count", &T::count, of_copies("1", "copies"));
   f("size_bytes", &T::size_bytes, of_copies("B", "their sizes together"));
   f("total_ns", &T::total_ns, of_copies("ns", "sum of their durations"));
@@ -275,8 +275,8 @@ void describe(const KernelChains*, F&& f) {
   const auto of_chains = [](std::string_view unit, std::string_view text) {
     return number(unit, "", "kernels", "kernel_chains", text);
   };
-  f("stage", &T::stage, row_name("the stage, all, or outside"));
-  f("device", &T::device, row_name("the GPU", 2));
+  f("stage", &T::stage, names_row("the stage, all, or outside"));
+  f("device", &T::device, names_row("the GPU", 2));
   f("attentions", &T::num_attentions,
     of_chains("1", "product, softmax, product on one stream, at most 8 kernels between them"));
   f("attention_ns", &T::attention_ns, of_chains("ns", "their kernels, and those between them"));
@@ -306,7 +306,7 @@ void describe(const StageSummary*, F&& f) {
   const auto launched = [](std::string_view unit, std::string_view count, std::string_view text) {
     return number(unit, count, "kernels graphs calls marks", "stages.kernel_time", text);
   };
-  f("stage", &T::stage, row_name("the stage"));
+  f("stage", &T::stage, names_row("the stage"));
   f("nested", &T::is_nested, plain("whether it lies inside another"));
   f("instances", &T::num_instances,
     number("1", "", "marks", "stages.instances", "marks of that stage"));
@@ -359,8 +359,8 @@ void describe(const Composition*, F&& f) {
   const auto ratio = [](std::string_view text) {
     return number("fraction", "steps", "model gpus marks kernels", "compositions.ratio", text);
   };
-  f("stage", &T::stage, row_name("the stage"));
-  f("sequences", &T::sequences, row_name("how many share a step, up to a power of two", 2));
+  f("stage", &T::stage, names_row("the stage"));
+  f("sequences", &T::sequences, names_row("how many share a step, up to a power of two", 2));
   f("least_sequences", &T::least_sequences, of_marks("", "the fewest in this row"));
   f("most_sequences", &T::most_sequences, of_marks("", "the most in this row"));
   f("steps", &T::num_steps, of_marks("", "steps that ended"));
@@ -392,7 +392,7 @@ void describe(const StageTimes*, F&& f) {
   const auto length = [](std::string_view text) {
     return number("ns", "n", "baseline", "baseline.length", text);
   };
-  f("stage", &T::stage, row_name("the stage"));
+  f("stage", &T::stage, names_row("the stage"));
   f("n", &T::n, number("1", "", "baseline", "baseline.length", "marks with an end"));
   f("open", &T::num_open, number("1", "n", "baseline", "baseline.length", "marks without an end"));
   f("total_ns", &T::total_ns, length("sum of the marks' lengths without a profiler"));
@@ -416,7 +416,7 @@ void describe(const StageOverhead*, F&& f) {
   const Field mean =
       number("ns", "", "baseline marks", "overhead",
              "mean length of a stage, its first left out where both passes have several");
-  f("stage", &T::stage, row_name("the stage"));
+  f("stage", &T::stage, names_row("the stage"));
   f("baseline_mean_ns", &T::baseline_mean_ns, mean);
   f("profiled_mean_ns", &T::profiled_mean_ns, mean);
   const Field added = is_signed(number("fraction", "", "baseline marks", "overhead",
@@ -434,8 +434,8 @@ void describe(const LedgerMetrics*, F&& f) {
   const auto part = [](std::string_view formula, std::string_view text) {
     return number("ns", "instances", "marks calls kernels copies graphs", formula, text);
   };
-  f("stage", &T::stage, row_name("the stage, or capture, startup, steady or ending"));
-  f("device", &T::device, row_name("the GPU", 2));
+  f("stage", &T::stage, names_row("the stage, or capture, startup, steady or ending"));
+  f("device", &T::device, names_row("the GPU", 2));
   f("instances", &T::num_instances, number("1", "", "marks", "ledgers.window", "windows"));
   f("window_ns", &T::window_ns,
     number(
@@ -465,14 +465,14 @@ void describe(const IdleCauseMetrics*, F&& f) {
   const auto in_gaps = [](std::string_view text) {
     return number("ns", "gaps", "marks calls kernels copies graphs", "idle_causes", text);
   };
-  f("stage", &T::stage, row_name("the stage, or capture, startup, steady or ending"));
-  f("device", &T::device, row_name("the GPU", 2));
-  f("bucket", &T::bucket, row_name("of the ledger: sync, launch_late or unrecorded", 3));
+  f("stage", &T::stage, names_row("the stage, or capture, startup, steady or ending"));
+  f("device", &T::device, names_row("the GPU", 2));
+  f("bucket", &T::bucket, names_row("of the ledger: sync, launch_late or unrecorded", 3));
   f("kind", &T::kind,
-    row_name("waiting, launching, host_work, first_use, allocating or blocked", 4));
-  f("call", &T::call, row_name("the API call with half of the time or more; may be empty", 5));
+    names_row("waiting, launching, host_work, first_use, allocating or blocked", 4));
+  f("call", &T::call, names_row("the API call with half of the time or more; may be empty", 5));
   f("scope", &T::scope,
-    row_name("the operator or range around it, its numbers as N; may be empty", 6));
+    names_row("the operator or range around it, its numbers as N; may be empty", 6));
   f("gaps", &T::num_gaps,
     number("1", "", "marks calls kernels copies graphs", "idle_causes", "gaps"));
   f("total_ns", &T::total_ns, in_gaps("sum of their lengths"));

@@ -20,7 +20,7 @@ void describe(const PassSummary*, F&& f) {
   const auto median = [](std::string_view of, std::string_view text) {
     return number("ns", of, "kernels", "structure", text);
   };
-  f("pass", &T::pass, row_name("forward or backward, numbered where several kinds are"));
+  f("pass", &T::pass, names_row("forward or backward, numbered where several kinds are"));
   f("passes", &T::num_passes, count("whole passes, of all GPUs"));
   f("cut_passes", &T::num_cut, count("passes begun before the capture, or not ended in it"));
   f("layers", &T::num_layers, count("layers of a pass"));
@@ -42,8 +42,8 @@ void describe(const PassSummary*, F&& f) {
 template <typename F>
 void describe(const PartSummary*, F&& f) {
   using T = PartSummary;
-  f("pass", &T::pass, row_name("the pass it is of", 1));
-  f("place", &T::place, row_name("prologue, layer or epilogue, and the position in it from 1", 2));
+  f("pass", &T::pass, names_row("the pass it is of", 1));
+  f("place", &T::place, names_row("prologue, layer or epilogue, and the position in it from 1", 2));
   f("part", &T::part, plain("part of the model; the kernel's family where it is not certain"));
   f("kernel_name", &T::kernel_name, plain("the kernel that takes most time there"));
   f("short_name", &T::short_name, plain("its short name"));
@@ -94,8 +94,8 @@ void describe(const SlowPass*, F&& f) {
   const auto time = [](std::string_view text) {
     return number("ns", "", "kernels", "structure.slow_passes", text);
   };
-  f("pass", &T::pass, row_name("the pass it is of", 1));
-  f("device", &T::device, row_name("the GPU", 2));
+  f("pass", &T::pass, names_row("the pass it is of", 1));
+  f("device", &T::device, names_row("the GPU", 2));
   f("number", &T::number,
     number("1", "", "kernels", "structure.slow_passes", "among the passes of that GPU, from 0"));
   f("start_ns", &T::start_ns,
@@ -112,7 +112,7 @@ void describe(const SlowLayer*, F&& f) {
   const auto time = [](std::string_view of, std::string_view text) {
     return number("ns", of, "kernels", "structure.slow_layers", text);
   };
-  f("pass", &T::pass, row_name("the pass it is of", 1));
+  f("pass", &T::pass, names_row("the pass it is of", 1));
   f("layer", &T::layer, number("1", "", "kernels", "structure.slow_layers", "its number, from 0"));
   f("kind", &T::block, plain("layer; layer A, layer B where kinds differ"));
   f("median_ns", &T::median_ns, time("passes", "sum of its kernels, median over passes"));
