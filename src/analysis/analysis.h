@@ -26,6 +26,7 @@
 #include "analysis/structure_summary.h"
 #include "analysis/time_category.h"
 #include "base/pass_timer.h"
+#include "results/row.h"
 #include "trace/kernel_summary.h"
 #include "trace/trace.h"
 
@@ -36,7 +37,7 @@ struct KernelRecord {
   std::string kernel_name;  // whole
   std::string short_name;   // no other kernel of the table has it
   std::string device;       // "cuda:0"
-  std::string stage;
+  RowName stage;
   std::string family;
   std::int64_t total_ns = 0;
   std::int64_t calls = 0;
@@ -97,7 +98,7 @@ struct IdleCause {
 
 // All instances of a stage on one GPU.
 struct StageLedger {
-  std::string stage;
+  RowName stage;
   std::string device;
   std::int64_t num_instances = 0;
   Ledger ledger;                       // its buckets sum to its window, exactly
@@ -115,9 +116,8 @@ struct StageLedger {
 
   // The time that shares are of: of a marked stage until its mark ends, else until the last work.
   std::int64_t base_ns() const {
-    const bool is_marked = stage != "capture" && stage != "steady" && stage != "startup" &&
-                           stage != "ending" && stage != "all";
-    return is_marked ? ledger.window_ns - ledger.unrecorded_before_ns() : ledger.work_ns();
+    return stage.kind == RowKind::kStage ? ledger.window_ns - ledger.unrecorded_before_ns()
+                                         : ledger.work_ns();
   }
 };
 

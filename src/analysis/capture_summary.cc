@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/kernels.h"
 #include "base/saturated_sum.h"
 #include "base/units.h"
 #include "trace/device_label.h"
@@ -72,8 +71,7 @@ Extent with_marks(Extent extent, const Trace& trace, const Stages& stages) {
       stages.instances.begin(), stages.instances.end(), [&](const StageInstance& instance) {
         return instance.start_ns < extent.start_ns || instance.end_ns > extent.end_ns;
       });
-  if (!reach_beyond || trace.capture.window ||
-      stages.names == std::vector<std::string>{kWholeRecording}) {
+  if (!reach_beyond || trace.capture.window || !stages.are_marked()) {
     return extent;
   }
   Extent of_work{INT64_MAX, INT64_MIN};

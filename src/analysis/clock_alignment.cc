@@ -182,7 +182,7 @@ std::vector<StepMark> marks_of(const Trace& trace, const Rules& rules, const Tim
     return {};
   }
   for (StepMark& mark : *most) {
-    std::get<0>(mark) = std::hash<std::string_view>()(stages.names[std::get<0>(mark)]);
+    std::get<0>(mark) = std::hash<std::string_view>()(stages.names[std::get<0>(mark)].text());
   }
   return std::move(*most);
 }

@@ -32,7 +32,6 @@
 
 #include "analysis/attribution.h"
 #include "analysis/capture_summary.h"
-#include "analysis/kernels.h"
 #include "analysis/stages.h"
 #include "base/text.h"
 #include "trace/device_label.h"
@@ -299,12 +298,11 @@ Collectives find_collectives(const Profile& profile) {
     }
     // Times count from the start of the capture.
     const std::uint32_t instance = profile.attribution.kernels.instance[row];
-    found.launches.push_back({labels[device], communicator.name, sequence,
-                              instance == kNone ? std::string(kOutsideStages)
-                                                : stages.names[stages.instances[instance].stage],
-                              std::string(trace.strings[kernels.name[row]]),
-                              kernels.start_ns[row] - profile.analysis.capture_start_ns,
-                              duration_ns});
+    found.launches.push_back(
+        {labels[device], communicator.name, sequence,
+         stages.name_of(instance == kNone ? kNone : stages.instances[instance].stage),
+         std::string(trace.strings[kernels.name[row]]),
+         kernels.start_ns[row] - profile.analysis.capture_start_ns, duration_ns});
   }
   found.groups = uses.finish();
   found.communicators_by =

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/profile.h"
+#include "results/row.h"
 
 namespace gpuwhy {
 
@@ -14,7 +15,7 @@ struct CollectiveLaunch {
   std::string device;
   std::string communicator;
   std::int64_t sequence = 0;  // of the communicator on this device, from 0 in time order
-  std::string stage;
+  RowName stage;
   std::string kernel;
   std::int64_t start_ns = 0;  // since the recording began
   std::int64_t duration_ns = 0;

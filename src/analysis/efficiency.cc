@@ -63,7 +63,7 @@ Clocks clocks_of(const Analysis& analysis, const StageSummary& stage) {
   std::int64_t busy_ns = 0;
   std::int64_t num_devices = 0;
   for (const StageLedger& row : analysis.ledgers) {
-    if (row.stage == stage.stage) {
+    if (row.stage.text() == stage.stage) {
       // Time without recorded GPU activity does not measure the model.
       window_ns += row.ledger.window_ns - row.ledger.unrecorded_before_ns();
       busy_ns +=
@@ -191,7 +191,7 @@ class Judge {
         stage.stage == "decode_step" ? std::string_view("decode") : std::string_view(stage.stage);
     const auto num_layers = static_cast<std::int64_t>(llm.layers.size());
     for (const ProductRows& product : analysis_.operators->rates.rows) {
-      if (product.stage != name || product.num_inputs != llm.dense_ff ||
+      if (product.stage.text() != name || product.num_inputs != llm.dense_ff ||
           product.num_outputs != llm.hidden || product.calls % num_layers != 0 ||
           product.rows % num_layers != 0) {
         continue;

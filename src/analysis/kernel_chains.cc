@@ -18,7 +18,6 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/kernels.h"
 #include "analysis/mover_rows.h"
 #include "analysis/steady_work.h"
 #include "trace/device_label.h"
@@ -210,7 +209,7 @@ std::vector<KernelChains> find_kernel_chains(const Trace& trace, const KernelFam
   }
   mover_rows.name_largest(chains);
   std::vector<KernelChains> found;
-  const auto keep = [&](KernelChains sum, std::string_view stage, std::size_t device) {
+  const auto keep = [&](KernelChains sum, const RowName& stage, std::size_t device) {
     if (sum.num_movers > 0) {
       sum.stage = stage;
       sum.device = device_label(trace.devices[device]);
@@ -224,9 +223,11 @@ std::vector<KernelChains> find_kernel_chains(const Trace& trace, const KernelFam
       in_steady.add(inside);
       KernelChains both = chains[device * 2 * num_stages + stage];
       both.add(inside);
-      keep(std::move(both), stage == outside_stage ? kOutsideStages : stages.names[stage], device);
+      keep(std::move(both),
+           stages.name_of(stage == outside_stage ? kNone : static_cast<std::uint32_t>(stage)),
+           device);
     }
-    keep(std::move(in_steady), "steady", device);
+    keep(std::move(in_steady), {RowKind::kSteady}, device);
   }
   std::sort(found.begin(), found.end(), [](const KernelChains& a, const KernelChains& b) {
     return std::tie(a.device, a.stage) < std::tie(b.device, b.stage);

@@ -8,6 +8,7 @@
 
 #include "analysis/attribution.h"
 #include "analysis/kernel_families.h"
+#include "results/row.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
@@ -16,7 +17,7 @@ struct SteadyWindow;
 
 // Kernels in a row on one stream that one kernel could replace, by stage and GPU.
 struct KernelChains {
-  std::string stage;
+  RowName stage;
   std::string device;
   // Attention in parts: a product, a softmax and a product, with whatever moves data between them.
   std::int64_t num_attentions = 0;

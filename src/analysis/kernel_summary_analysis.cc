@@ -16,7 +16,7 @@ LaunchGroup group_of(const KernelSummaryRow& row, std::string family) {
   LaunchGroup group;
   group.kernel_name = row.name;
   group.family = std::move(family);
-  group.stage = kWholeRecording;
+  group.stage = {RowKind::kUnmarked};
   group.has_shape = row.shape.has_value();
   group.shape = row.shape.value_or(LaunchShape{});
   group.calls = row.instances;
@@ -46,7 +46,7 @@ Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
       KernelRecord& record = analysis.kernels.emplace_back();
       record.kernel_name = row.name;
       record.device = "unknown GPU";
-      record.stage = kWholeRecording;
+      record.stage = {RowKind::kUnmarked};
       record.family = group.family;
       record.min_ns = group.min_ns;
     }

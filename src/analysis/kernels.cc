@@ -113,7 +113,7 @@ void summarise_kernels(const Trace& trace, const KernelFamilies& families, const
     KernelRecord record = row.record(trace.shapes);
     record.kernel_name = std::move(name);
     record.device = device_label(trace.devices[key.device]);
-    record.stage = key.stage == kNone ? kOutsideStages : stages.names[key.stage];
+    record.stage = stages.name_of(key.stage);
     record.family = std::move(family);
     analysis.kernel_ns += record.total_ns;
     analysis.unattributed_ns += key.stage == kNone ? record.total_ns : 0;

@@ -9,9 +9,6 @@
 
 namespace gpuwhy {
 
-inline constexpr const char* kOutsideStages = "outside";
-inline constexpr const char* kWholeRecording = "all";  // where no stages are known
-
 // Fills in the kernel table, the families and their totals.
 void summarise_kernels(const Trace& trace, const KernelFamilies& families, const Stages& stages,
                        const Attribution& attribution, const LaunchTallies& tallies,

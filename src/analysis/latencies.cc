@@ -66,7 +66,8 @@ bool misses_work(const Analysis& analysis, const std::string& stage) {
   constexpr double kMostMissing = 0.10;  // of a window
   return std::any_of(analysis.ledgers.begin(), analysis.ledgers.end(), [&](const StageLedger& row) {
     const std::int64_t waiting_ns = row.ledger[Bucket::kUnrecorded] - row.ledger.lead_ns;
-    return row.stage == stage && fraction_of(waiting_ns, row.ledger.window_ns) > kMostMissing;
+    return row.stage.text() == stage &&
+           fraction_of(waiting_ns, row.ledger.window_ns) > kMostMissing;
   });
 }
 

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "analysis/duration_histogram.h"
-#include "analysis/kernels.h"
 #include "analysis/stages.h"
 #include "trace/device_label.h"
 
@@ -47,7 +46,7 @@ std::vector<LaunchGroup> group_launches(const Trace& trace, const KernelFamilies
     group.kernel_name = trace.strings[key.name];
     group.mangled_name = trace.strings[key.mangled_name];
     group.family = families[key.name];
-    group.stage = key.stage == kNone ? kOutsideStages : stages.names[key.stage];
+    group.stage = stages.name_of(key.stage);
     group.device = key.device;
     group.gpu = device_label(trace.devices[key.device]);
     group.process = key.process;

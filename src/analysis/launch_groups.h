@@ -7,6 +7,7 @@
 
 #include "analysis/kernel_families.h"
 #include "analysis/launch_tally.h"
+#include "results/row.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
@@ -17,7 +18,7 @@ struct LaunchGroup {
   std::string kernel_name;   // demangled, whole
   std::string mangled_name;  // empty if the recording has none
   std::string family;
-  std::string stage;          // kOutsideStages if launched in none
+  RowName stage;
   std::uint16_t device = 0;   // into Trace::devices
   std::string gpu;            // label of that device: "cuda:0"
   std::uint16_t process = 0;  // into Trace::processes

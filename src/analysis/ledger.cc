@@ -103,9 +103,11 @@ class LedgerMaker {
         causes_(input.trace, input.stages, input.attribution),
         all_(input.trace, input.attribution, input.is_communication),
         devices_(work_by_device(input.trace, all_)),
-        is_marked_(std::any_of(
-            input.stages.names.begin(), input.stages.names.end(),
-            [](const std::string& stage) { return stage != "all" && stage != "warmup"; })),
+        is_marked_(std::any_of(input.stages.names.begin(), input.stages.names.end(),
+                               [](const RowName& stage) {
+                                 return stage.kind != RowKind::kUnmarked &&
+                                        stage.text() != "warmup";
+                               })),
         warm_up_end_ns_(is_marked_ ? INT64_MIN : warm_up_end_ns(input.trace, input.stages)),
         windows_of_(input.trace.devices.size()),
         phases_(input.trace.devices.size()) {
@@ -218,7 +220,7 @@ class LedgerMaker {
                    LedgerResult& result) {
     add_waits(input_.start_ns, input_.end_ns, ledger);
     result.capture.push_back(
-        {"capture", device_name(device), 1, ledger, causes.list(causes_.labels())});
+        {{RowKind::kRecording}, device_name(device), 1, ledger, causes.list(causes_.labels())});
     // Busy: the device executed something, whichever stage it belongs to.
     result.busy_ns.push_back(ledger[Bucket::kCompute] + ledger[Bucket::kComm] +
                              ledger[Bucket::kCopy]);
@@ -276,7 +278,7 @@ class LedgerMaker {
   void find_phases() {
     if (is_marked_) {
       for (const StepWindow& window : input_.windows) {
-        const std::string& stage = stages_.names[stages_.instances[window.instance].stage];
+        const std::string& stage = stages_.names[stages_.instances[window.instance].stage].text();
         if (stage != "graph_capture" && stage != "warmup") {
           phases_[window.device].cover(window.start_ns, window.end_ns);
         }
@@ -505,7 +507,7 @@ class LedgerMaker {
 
   void add_phase(std::uint16_t device, const SweptWindow& phases, std::uint32_t part, Ledger ledger,
                  LedgerResult& result) const {
-    static constexpr std::array kNames = {"startup", "steady", "ending"};
+    static constexpr std::array kKinds = {RowKind::kStartup, RowKind::kSteady, RowKind::kEnding};
     const std::int64_t start_ns = phases.bounds_ns[part];
     const std::int64_t end_ns = phases.bounds_ns[part + 1];
     if (start_ns >= end_ns) {
@@ -513,14 +515,14 @@ class LedgerMaker {
     }
     add_waits(start_ns, end_ns, ledger);
     StageLedger& row = result.phases.emplace_back();
-    row.stage = kNames[part];
+    row.stage = {kKinds[part]};
     row.device = device_name(device);
     row.num_instances = 1;
     row.ledger = ledger;
     row.causes = phases.causes[part]->list(causes_.labels());
     row.start_ns = start_ns;
     row.end_ns = end_ns;
-    if (row.stage != "steady") {
+    if (row.stage.kind != RowKind::kSteady) {
       name_main_call(start_ns, end_ns, row);
     }
   }

@@ -222,7 +222,7 @@ class ProductSums {
     }
   }
 
-  std::vector<ProductRows> rows(const std::vector<std::string>& stages) const {
+  std::vector<ProductRows> rows(const std::vector<RowName>& stages) const {
     std::vector<ProductRows> all;
     all.reserve(rows_.size());
     for (const auto& [key, sum] : rows_) {
@@ -362,7 +362,7 @@ class MessageSums {
 
 }  // namespace
 
-OperatorRates operator_rates(const Trace& trace, const std::vector<std::string>& stages,
+OperatorRates operator_rates(const Trace& trace, const std::vector<RowName>& stages,
                              std::vector<OpKernel> launched) {
   const std::vector<OpCall> calls = calls_with_inputs(trace, std::move(launched));
   ProductSums products(trace);

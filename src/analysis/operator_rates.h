@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/gpu.h"
+#include "results/row.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
@@ -45,7 +46,7 @@ struct CollectiveRate {
 
 // Rows that passed through weights of one size in one stage: m of m x k times k x n, of all calls.
 struct ProductRows {
-  std::string stage;
+  RowName stage;
   std::int64_t num_inputs = 0;   // k
   std::int64_t num_outputs = 0;  // n
   std::int64_t calls = 0;
@@ -68,7 +69,7 @@ struct OpKernel {
 };
 
 // Rates of the operators whose inputs were recorded. Without shares of a peak.
-OperatorRates operator_rates(const Trace& trace, const std::vector<std::string>& stages,
+OperatorRates operator_rates(const Trace& trace, const std::vector<RowName>& stages,
                              std::vector<OpKernel> launched);
 
 // Adds the share of the GPU's peak, or the reason why there is none.

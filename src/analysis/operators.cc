@@ -37,7 +37,6 @@
 
 #include "analysis/graph_names.h"
 #include "analysis/host_scopes.h"
-#include "analysis/kernels.h"
 #include "analysis/operator_names.h"
 
 namespace gpuwhy {
@@ -180,7 +179,7 @@ class Rows {
       OperatorRecord& record = records.emplace_back();
       const auto stage = static_cast<std::uint32_t>(key & UINT32_MAX);
       record.name = names[key >> 32];
-      record.stage = stage == kNone ? kOutsideStages : stages_.names[stage];
+      record.stage = stages_.name_of(stage);
       record.total_ns = sum.total_ns;
       record.calls = sum.calls;
       record.num_kernels = sum.num_kernels;

@@ -9,6 +9,7 @@
 #include "analysis/attribution.h"
 #include "analysis/operator_rates.h"
 #include "analysis/stages.h"
+#include "results/row.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
@@ -16,7 +17,7 @@ namespace gpuwhy {
 // One operator of a framework in one stage.
 struct OperatorRecord {
   std::string name;              // normalised: without ids, sequence numbers and shapes
-  std::string stage;             // empty if the source does not say
+  RowName stage;                 // without a name if the source does not say
   std::int64_t total_ns = 0;     // its own, operators inside it left out: rows do not overlap
   std::int64_t calls = 0;        // that launched kernels themselves
   std::int64_t num_kernels = 0;  // it launched itself

@@ -22,7 +22,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/kernels.h"
 #include "analysis/operator_names.h"
 #include "base/cut_name.h"
 #include "base/text.h"
@@ -125,7 +124,7 @@ std::string option_for(const Candidate& candidate) {
 std::vector<PossibleMark> possible_marks(const Stages& stages,
                                          const std::vector<RangeTotal>& ranges,
                                          std::int64_t kernel_ns) {
-  if (stages.names != std::vector<std::string>{kWholeRecording}) {
+  if (stages.are_marked()) {
     return {};
   }
   // Candidates by shape; how many names begin with the prefix of each is counted over all ranges.

@@ -447,7 +447,7 @@ void add_kind(const Structure& structure, std::uint32_t kind, const std::string&
 // The kind of the step that a mark says; kUnknown: another stage, or a loop of steps.
 PassWorkKind marked_kind(const Stages& stages, std::uint32_t instance) {
   const StageInstance& step = stages.instances[instance];
-  const std::string& name = stages.names[step.stage];
+  const std::string& name = stages.names[step.stage].text();
   if (name == "prefill") {
     return PassWorkKind::kPrefill;
   }

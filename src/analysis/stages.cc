@@ -21,7 +21,6 @@
 #include <fmt/format.h>
 
 #include "analysis/step_markers.h"
-#include "results/row.h"
 
 namespace gpuwhy {
 namespace {
@@ -71,7 +70,7 @@ class Finder {
   void add_whole(std::int64_t start_ns) {
     stages_.source = "no stage marks found: the whole recording is one stage, all";
     StageInstance all;
-    all.stage = add_name(RowName{RowKind::kUnmarked}.text());
+    all.stage = add_name({RowKind::kUnmarked});
     all.start_ns = start_ns;
     all.end_ns = end_ns_;
     all.is_process_wide = true;
@@ -94,13 +93,13 @@ class Finder {
 
  private:
   std::uint32_t number_of(std::string_view stage) {
-    const auto found = std::find(stages_.names.begin(), stages_.names.end(), stage);
+    const auto found = std::ranges::find(stages_.names, stage, &RowName::stage);
     if (found != stages_.names.end()) {
       return static_cast<std::uint32_t>(found - stages_.names.begin());
     }
-    const std::string name = recorded_stage(stage).text();
-    if (name != stage) {
-      const auto renamed = std::find(stages_.names.begin(), stages_.names.end(), name);
+    const RowName name = recorded_stage(stage);
+    if (name.stage != stage) {
+      const auto renamed = std::ranges::find(stages_.names, name);
       if (renamed != stages_.names.end()) {
         return static_cast<std::uint32_t>(renamed - stages_.names.begin());
       }
@@ -109,8 +108,8 @@ class Finder {
     return add_name(name);
   }
 
-  std::uint32_t add_name(const std::string& name) {
-    stages_.names.push_back(name);
+  std::uint32_t add_name(RowName name) {
+    stages_.names.push_back(std::move(name));
     stages_.is_nested.push_back(false);
     return static_cast<std::uint32_t>(stages_.names.size() - 1);
   }
@@ -147,7 +146,7 @@ class Finder {
     if (stages_.are_steps) {
       return;
     }
-    const auto step = std::find(stages_.names.begin(), stages_.names.end(), "step");
+    const auto step = std::ranges::find(stages_.names, "step", &RowName::text);
     const auto number = static_cast<std::uint32_t>(step - stages_.names.begin());
     std::map<std::uint16_t, std::set<std::uint32_t>> threads;  // by process
     for (const StageInstance& instance : stages_.instances) {
@@ -164,16 +163,16 @@ class Finder {
 
   // decode_step lies inside decode where there is one; alone, it is decode.
   void nest_steps() {
-    const auto step = std::find(stages_.names.begin(), stages_.names.end(), "decode_step");
+    const auto step = std::ranges::find(stages_.names, "decode_step", &RowName::text);
     if (step == stages_.names.end()) {
       return;
     }
     const bool has_decode =
-        std::find(stages_.names.begin(), stages_.names.end(), "decode") != stages_.names.end();
+        std::ranges::find(stages_.names, "decode", &RowName::text) != stages_.names.end();
     if (has_decode) {
       stages_.is_nested[static_cast<std::size_t>(step - stages_.names.begin())] = true;
     } else {
-      *step = "decode";
+      step->stage = "decode";
       stages_.are_steps = true;
     }
   }

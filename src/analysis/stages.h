@@ -9,6 +9,7 @@
 
 #include "analysis/rules.h"
 #include "model/step_counts.h"
+#include "results/row.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
@@ -28,18 +29,25 @@ struct StageInstance {
 };
 
 struct Stages {
-  std::vector<std::string> names;
+  std::vector<RowName> names;
   std::vector<bool> is_nested;           // by stage: lies inside another (decode_step)
   std::vector<StageInstance> instances;  // by thread, then start, then the longest first
   std::string source;
   std::string engine;      // whose step markers they are; empty: no engine's
   bool are_steps = false;  // instances of decode are single steps, not loops of them
   Diagnostics notes;       // stages that were renamed
+
+  // Of a stage by its number; kNone: what was launched in none.
+  const RowName& name_of(std::uint32_t stage) const {
+    static const RowName kOutside{RowKind::kOutside};
+    return stage == kNone ? kOutside : names[stage];
+  }
+  bool are_marked() const { return names != std::vector<RowName>{{RowKind::kUnmarked}}; }
 };
 
 // Whether an instance is one pass of an engine's loop.
 inline bool is_step(const Stages& stages, const StageInstance& instance) {
-  const std::string& name = stages.names[instance.stage];
+  const std::string& name = stages.names[instance.stage].text();
   return stages.are_steps || name == "decode_step" || name == "step";
 }
 

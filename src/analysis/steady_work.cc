@@ -11,7 +11,6 @@
 #include <string_view>
 #include <tuple>
 
-#include "analysis/kernels.h"
 #include "trace/device_label.h"
 
 namespace gpuwhy {
@@ -22,7 +21,7 @@ std::vector<SteadyWindow> steady_windows(const Trace& trace,
   for (std::size_t device = 0; device < windows.size(); ++device) {
     const std::string label = device_label(trace.devices[device]);
     for (const StageLedger& phase : phases) {
-      if (phase.stage == "steady" && phase.device == label) {
+      if (phase.stage.kind == RowKind::kSteady && phase.device == label) {
         windows[device] = {phase.start_ns, phase.end_ns};
       }
     }
@@ -67,21 +66,19 @@ void measure_steady(const Trace& trace, const Stages& stages, const Attribution&
   std::map<GroupKey, std::int64_t> group_outside_ns;
   for (const auto& [numbers, time_ns] : by_numbers) {
     const auto& [name, stage, device, mangled, shape, process] = numbers;
-    const RecordKey record(trace.strings[name],
-                           stage == kNone ? std::string_view(kOutsideStages) : stages.names[stage],
-                           labels[device]);
+    const RecordKey record(trace.strings[name], stages.name_of(stage).text(), labels[device]);
     outside_ns[record] += time_ns;
     group_outside_ns[{record, trace.strings[mangled], trace.shapes[shape], process}] += time_ns;
   }
   for (KernelRecord& record : analysis.kernels) {
     if (has_window[record.device]) {
-      const auto found = outside_ns.find({record.kernel_name, record.stage, record.device});
+      const auto found = outside_ns.find({record.kernel_name, record.stage.text(), record.device});
       record.steady_ns = record.total_ns - (found == outside_ns.end() ? 0 : found->second);
     }
   }
   for (LaunchGroup& group : analysis.launch_groups) {
     if (has_window[group.gpu]) {
-      const auto found = group_outside_ns.find({{group.kernel_name, group.stage, group.gpu},
+      const auto found = group_outside_ns.find({{group.kernel_name, group.stage.text(), group.gpu},
                                                 group.mangled_name,
                                                 group.shape,
                                                 group.process});

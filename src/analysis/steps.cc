@@ -199,11 +199,10 @@ std::vector<StageStep> find_steps(const Trace& trace, const Stages& stages,
   return steps;
 }
 
-std::string mark_steady(const std::vector<std::string>& stage_names,
-                        std::vector<StageStep>& steps) {
+std::string mark_steady(const std::vector<RowName>& stage_names, std::vector<StageStep>& steps) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<StageStep*>> loops;
   for (StageStep& step : steps) {
-    const std::string& name = stage_names[step.stage];
+    const std::string& name = stage_names[step.stage].text();
     if (step.is_step && (name == "decode" || name == "decode_step")) {
       loops[{step.group, step.stage}].push_back(&step);
     }
@@ -232,8 +231,8 @@ std::string mark_steady(const std::vector<std::string>& stage_names,
     }
     if (words.empty() && from < to) {
       words = fmt::format(
-          "{} {}..{}, {} of {}{}", stage_names[key.second], (*from)->number, (*(to - 1))->number,
-          to - from, loop.size(),
+          "{} {}..{}, {} of {}{}", stage_names[key.second].text(), (*from)->number,
+          (*(to - 1))->number, to - from, loop.size(),
           loops.size() > 1 ? fmt::format(" in the first of {} loops", loops.size()) : "");
     }
   }

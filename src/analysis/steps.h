@@ -25,7 +25,7 @@ std::vector<StageStep> find_steps(const Trace& trace, const Stages& stages,
 
 // Marks the steady window of the decode steps of each group. Returns it in words; empty if there
 // are not decode steps.
-std::string mark_steady(const std::vector<std::string>& stage_names, std::vector<StageStep>& steps);
+std::string mark_steady(const std::vector<RowName>& stage_names, std::vector<StageStep>& steps);
 
 // The groups with their GPUs and number of steps.
 std::vector<RankGroupSummary> summarise_groups(const Trace& trace, const RankGroups& groups,

@@ -90,7 +90,9 @@ TimelineMaker::TimelineMaker(const Trace& trace, const KernelFamilies& families,
   made_.num_work =
       static_cast<std::int64_t>(trace.kernels.size() + trace.copies.size() + trace.graphs.size());
   made_.is_whole = made_.num_work <= options.most_work;
-  made_.stages = stages.names;
+  for (const RowName& name : stages.names) {
+    made_.stages.push_back(name.text());
+  }
   made_.is_nested = stages.is_nested;
   for (const TimelineWindow& window :
        telling_windows(trace, stages, attribution, step_windows,

@@ -24,7 +24,7 @@ struct Chosen {
 std::vector<std::uint32_t> instances_of(const Stages& stages, bool are_steps) {
   std::vector<std::uint32_t> found;
   for (std::uint32_t i = 0; i < stages.instances.size(); ++i) {
-    const std::string& name = stages.names[stages.instances[i].stage];
+    const std::string& name = stages.names[stages.instances[i].stage].text();
     const bool is_step =
         name == "decode_step" || name == "step" || (stages.are_steps && name == "decode");
     if (!stages.instances[i].is_open && (are_steps ? is_step : name == "prefill")) {
@@ -69,7 +69,8 @@ std::vector<Chosen> choose(const Trace& trace, const Stages& stages,
       const std::size_t number = numbers[all[place]] == kNone ? place : numbers[all[place]];
       chosen.push_back(
           {all[place],
-           fmt::format("{} {}{}", stages.names[stages.instances[all[place]].stage], number, why)});
+           fmt::format("{} {}{}", stages.names[stages.instances[all[place]].stage].text(), number,
+                       why)});
     };
     // Stable: the choice among equally long instances does not depend on the sort.
     std::ranges::stable_sort(ranked, {}, length_ns);

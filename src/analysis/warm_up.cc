@@ -49,7 +49,7 @@ std::int64_t warm_up_end_ns(const Trace& trace, const Stages& stages) {
     }
   }
   for (const StageInstance& instance : stages.instances) {
-    if (stages.names[instance.stage] == "warmup") {
+    if (stages.names[instance.stage].text() == "warmup") {
       end_ns = std::max(end_ns, instance.end_ns);
     }
   }

@@ -21,7 +21,6 @@
 
 #include "analysis/attribution.h"
 #include "analysis/capture_summary.h"
-#include "analysis/kernels.h"
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "base/units.h"
@@ -136,8 +135,7 @@ class WindowMaker {
   }
 
   void trim() {
-    const bool is_marked = stages_.names != std::vector<std::string>{kWholeRecording};
-    if (is_marked) {
+    if (stages_.are_marked()) {
       for (const StageInstance& instance : stages_.instances) {
         window_.cover(instance.start_ns, instance.end_ns);
       }

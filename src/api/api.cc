@@ -38,13 +38,13 @@ StageRow stage_row(const StageSummary& stage) {
 KernelRow kernel_row(const KernelRecord& kernel) {
   const std::optional<std::int64_t> p99_ns =
       kernel.histogram.empty() ? std::nullopt : std::optional(kernel.p99_ns);
-  return {kernel.kernel_name, kernel.short_name, kernel.device,   kernel.stage,
+  return {kernel.kernel_name, kernel.short_name, kernel.device,   kernel.stage.text(),
           kernel.family,      kernel.calls,      kernel.total_ns, kernel.min_ns,
           kernel.median_ns,   kernel.max_ns,     p99_ns};
 }
 
 LedgerRow ledger_row(const StageLedger& stage) {
-  LedgerRow row{stage.stage, stage.device, stage.ledger.window_ns, {}};
+  LedgerRow row{stage.stage.text(), stage.device, stage.ledger.window_ns, {}};
   for (std::size_t i = 0; i < kNumBuckets; ++i) {
     row.buckets_ns.emplace_back(kBucketNames[i], stage.ledger.buckets_ns[i]);
   }

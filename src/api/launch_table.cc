@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/kernels.h"
 #include "api/tables.h"
 #include "trace/device_label.h"
 
@@ -81,8 +80,11 @@ ArrowColumn looked_up(const char* name, const Column<Index>& indexes, std::size_
 // The stage that launched each kernel, as in the table of kernels.
 ArrowColumn stage_column(const Profile& profile) {
   const Stages& stages = profile.stages;
-  std::vector<std::string> texts = stages.names;
-  texts.emplace_back(kOutsideStages);
+  std::vector<std::string> texts;
+  for (const RowName& name : stages.names) {
+    texts.push_back(name.text());
+  }
+  texts.push_back(stages.name_of(kNone).text());
   const auto outside = static_cast<std::int32_t>(stages.names.size());
   std::vector<std::int32_t> values;
   values.reserve(profile.attribution.kernels.instance.size());

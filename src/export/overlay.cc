@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/kernels.h"
 #include "base/text.h"
 
 namespace gpuwhy {
@@ -40,29 +39,30 @@ std::string shown_name(std::string_view text) {
 Overlay::Overlay(const Profile& profile)
     : profile_(profile), texts_(profile.trace->strings), scopes_(*profile.trace) {
   // The most frequent texts first: small numbers are short in a file.
-  for (const auto& [target, text] : {std::pair{&arg_stage_, "stage"},
-                                     {&arg_kernel_, "kernel"},
-                                     {&arg_shape_, "grid/block"},
-                                     {&arg_bytes_, "bytes"},
-                                     {&arg_tokens_, "tokens"},
-                                     {&arg_open_, "open"},
-                                     {&arg_domain_, "domain"},
-                                     {&arg_payload_, "payload"},
-                                     {&arg_operator_, "operator"},
-                                     {&arg_module_, "module"},
-                                     {&arg_range_, "range"},
-                                     {&arg_pass_, "pass"},
-                                     {&arg_layer_, "layer"},
-                                     {&arg_kernels_, "kernels"},
-                                     {&copy_, "memcpy"},  // "copy" is a family of kernels
-                                     {&model_, "model"},
-                                     {&prologue_, "prologue"},
-                                     {&epilogue_, "epilogue"},
-                                     {&stage_, "stage"},
-                                     {&api_, "api"},
-                                     {&nvtx_, "nvtx"},
-                                     {&outside_, kOutsideStages},
-                                     {&graph_name_, "[CUDA graph, recorded as a whole]"}}) {
+  for (const auto& [target, text] :
+       {std::pair{&arg_stage_, "stage"},
+        {&arg_kernel_, "kernel"},
+        {&arg_shape_, "grid/block"},
+        {&arg_bytes_, "bytes"},
+        {&arg_tokens_, "tokens"},
+        {&arg_open_, "open"},
+        {&arg_domain_, "domain"},
+        {&arg_payload_, "payload"},
+        {&arg_operator_, "operator"},
+        {&arg_module_, "module"},
+        {&arg_range_, "range"},
+        {&arg_pass_, "pass"},
+        {&arg_layer_, "layer"},
+        {&arg_kernels_, "kernels"},
+        {&copy_, "memcpy"},  // "copy" is a family of kernels
+        {&model_, "model"},
+        {&prologue_, "prologue"},
+        {&epilogue_, "epilogue"},
+        {&stage_, "stage"},
+        {&api_, "api"},
+        {&nvtx_, "nvtx"},
+        {&outside_, kRowWords[static_cast<std::size_t>(RowKind::kOutside)].c_str()},
+        {&graph_name_, "[CUDA graph, recorded as a whole]"}}) {
     *target = texts_.add(text);
   }
   graph_family_ = texts_.add(kOpaqueGraph);
@@ -70,8 +70,8 @@ Overlay::Overlay(const Profile& profile)
   for (const auto& [kind, name] : kCopyNames) {
     copy_names_[static_cast<std::size_t>(kind)] = texts_.add(name);
   }
-  for (const std::string& name : profile_.stages.names) {
-    stage_names_.push_back(texts_.add(name));
+  for (const RowName& name : profile_.stages.names) {
+    stage_names_.push_back(texts_.add(name.text()));
   }
   name_model();
   name_kernels();
@@ -154,7 +154,7 @@ void Overlay::add_counters() {
   if (!analysis().counters) {
     return;
   }
-  std::map<std::string, std::uint32_t> stage_numbers{{kOutsideStages, kNone}};
+  std::map<RowName, std::uint32_t> stage_numbers{{{RowKind::kOutside}, kNone}};
   for (std::uint32_t i = 0; i < profile_.stages.names.size(); ++i) {
     stage_numbers[profile_.stages.names[i]] = i;
   }

@@ -28,7 +28,6 @@
 #include <fmt/format.h>
 #include <protozero/pbf_writer.hpp>
 
-#include "analysis/kernels.h"
 #include "base/gzip_base64.h"
 #include "export/event_sink.h"
 #include "trace/device_label.h"
@@ -116,13 +115,12 @@ std::vector<std::vector<PlaceSample>> samples_in_model(const Profile& profile) {
   std::map<RowKey, std::size_t> rows;
   for (std::size_t i = 0; i < profile.analysis.kernels.size(); ++i) {
     const KernelRecord& record = profile.analysis.kernels[i];
-    rows.emplace(RowKey(record.stage, record.kernel_name, record.device), i);
+    rows.emplace(RowKey(record.stage.text(), record.kernel_name, record.device), i);
   }
   std::vector<std::vector<PlaceSample>> samples(profile.analysis.kernels.size());
   for (const auto& [key, sum] : sums) {
     const std::string device = device_label(trace.devices[key.device]);
-    const std::string_view stage =
-        key.stage == kNone ? kOutsideStages : std::string_view(profile.stages.names[key.stage]);
+    const std::string_view stage = profile.stages.name_of(key.stage).text();
     const auto row = rows.find(RowKey(stage, trace.strings[key.name], device));
     if (row != rows.end()) {
       samples[row->second].push_back({key.part, key.layer, sum});
@@ -232,7 +230,7 @@ class ProfileWriter {
     std::vector<std::uint64_t> stack = {
         location("kernel", shown_name(record.short_name), shown_name(record.kernel_name))};
     stack.insert(stack.end(), between);
-    stack.push_back(frame("stage", record.stage));
+    stack.push_back(frame("stage", record.stage.text()));
     const std::int64_t values[] = {sum.launches, sum.total_ns};
     pbf_writer sample(profile_, field::kSample);
     sample.add_packed_uint64(field::kSampleLocations, stack.begin(), stack.end());

@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/kernels.h"
 #include "analysis/recovered_steps.h"
 #include "trace/device_label.h"
 
@@ -156,7 +155,7 @@ ColumnTable RecordingTables::kernels_table() const {
     return rows[static_cast<std::size_t>(row)].device;
   });
   add.maybe_text("stage", same, [&rows](std::int64_t row) -> std::string_view {
-    return rows[static_cast<std::size_t>(row)].stage;
+    return rows[static_cast<std::size_t>(row)].stage.text();
   });
   number("calls", &KernelRecord::calls);
   number("total_ns", &KernelRecord::total_ns);
@@ -185,7 +184,7 @@ ColumnTable RecordingTables::steps_table() const {
         return MaybeNumber(stages.instances[rows[row].instance].stage);
       },
       [&stages](std::int64_t key) -> std::string_view {
-        return stages.names[static_cast<std::size_t>(key)];
+        return stages.names[static_cast<std::size_t>(key)].text();
       });
   add.number("rank_group", [&rows](std::size_t row) { return MaybeNumber(rows[row].group); });
   add.number("start_ns", [&rows](std::size_t row) { return rows[row].start_ns; });
@@ -274,7 +273,7 @@ void RecordingTables::add_launch_place(ColumnTable& table) const {
         return instance == kNone ? std::nullopt : MaybeNumber(stages.instances[instance].stage);
       },
       [&stages](std::int64_t key) -> std::string_view {
-        return stages.names[static_cast<std::size_t>(key)];
+        return stages.names[static_cast<std::size_t>(key)].text();
       });
   add.maybe_number("instance", [instance_of](std::size_t row) {
     return index_or_none(instance_of(row, false));

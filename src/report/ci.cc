@@ -75,7 +75,7 @@ std::vector<Measure> measures_of(const Metrics& metrics) {
     add_time(stage.kernel_ns, printable(stage.stage) + "/kernels", stage.num_instances, measures);
   }
   for (const LedgerMetrics& row : metrics.ledgers) {
-    add_time(row.window_ns, printable(row.stage) + "/" + printable(row.device) + "/window",
+    add_time(row.window_ns, printable(row.stage.text()) + "/" + printable(row.device) + "/window",
              row.num_instances, measures);
   }
   if (metrics.efficiency) {

@@ -17,7 +17,7 @@ std::string kernels_csv(const std::vector<KernelRecord>& records) {
     const double mean_ns = static_cast<double>(record.total_ns) /
                            static_cast<double>(std::max<std::int64_t>(record.calls, 1));
     text += fmt::format("{},{},{},{},{},{},{:.1f},{},{}\n", csv_cell(record.kernel_name),
-                        record.device, csv_cell(record.stage), csv_cell(record.family),
+                        record.device, csv_cell(record.stage.text()), csv_cell(record.family),
                         record.total_ns, record.calls, mean_ns, record.min_ns, record.max_ns);
   }
   return text;

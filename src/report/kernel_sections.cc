@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/kernels.h"
 #include "base/cut_name.h"
 #include "base/json_path.h"
 #include "base/text.h"
@@ -211,7 +210,8 @@ std::vector<MergedKernel> merged_kernels(const std::vector<KernelMetrics>& rows,
       add_launches(row, merged[place->second].row);
     }
     MergedKernel& kernel = merged[place->second];
-    const std::string_view stage = row.stage == kOutsideStages ? kUnmarked : row.stage;
+    const std::string_view stage =
+        row.stage.kind == RowKind::kOutside ? kUnmarked : std::string_view(row.stage.text());
     kernel.gpus.insert(row.device);
     kernel.stages[stage].first += row.calls;
     kernel.stages[stage].second += row.total_ns;
@@ -220,8 +220,9 @@ std::vector<MergedKernel> merged_kernels(const std::vector<KernelMetrics>& rows,
     if (kernel.gpus.size() > 1) {
       kernel.row.device = fmt::format("{} GPUs", kernel.gpus.size());
     }
-    kernel.row.stage = kernel.stages.size() == 1 ? std::string(kernel.stages.begin()->first)
-                                                 : fmt::format("{} stages", kernel.stages.size());
+    kernel.row.stage = {RowKind::kStage, kernel.stages.size() == 1
+                                             ? std::string(kernel.stages.begin()->first)
+                                             : fmt::format("{} stages", kernel.stages.size())};
     std::stable_sort(
         kernel.row.by_shape.begin(), kernel.row.by_shape.end(),
         [](const ShapeTotal& x, const ShapeTotal& y) { return x.total_ns > y.total_ns; });

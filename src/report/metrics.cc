@@ -156,7 +156,7 @@ RowGroups groups_by_row(const Analysis& analysis) {
   RowGroups rows;
   for (const LaunchGroup& group : analysis.launch_groups) {
     if (group.has_shape) {
-      rows[{group.kernel_name, group.stage, group.gpu}].push_back(&group);
+      rows[{group.kernel_name, group.stage.text(), group.gpu}].push_back(&group);
     }
   }
   return rows;
@@ -212,7 +212,7 @@ KernelMetrics kernel_of(const Analysis& analysis, const RowGroups& groups,
   for (std::size_t i = 0; i < std::min(kMostShapes, record.shapes.size()); ++i) {
     kernel.shapes.push_back(record.shapes[i].text());
   }
-  if (const auto found = groups.find({record.kernel_name, record.stage, record.device});
+  if (const auto found = groups.find({record.kernel_name, record.stage.text(), record.device});
       found != groups.end()) {
     kernel.by_shape = totals_by_shape(found->second);
   }
@@ -336,7 +336,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
                                fraction_of(device.busy_ns, analysis.capture_ns), device.num_kernels,
                                device.num_sms, device.copy_ns, device.pageable_copy_ns, ""});
     if (const StageLedger* row = busy_row_of(analysis, device.device)) {
-      metrics.devices.back().busy_stage = row->stage;
+      metrics.devices.back().busy_stage = row->stage.text();
     }
   }
   for (const CopyTotal& copies : analysis.copies) {

@@ -163,7 +163,7 @@ struct StepMetrics {
 
 // A ledger with its stage and GPU.
 struct LedgerMetrics : Ledger {
-  std::string stage;
+  RowName stage;
   std::string device;
   std::int64_t num_instances = 0;
   std::optional<double> busy_fraction;
@@ -178,7 +178,7 @@ const StageLedger* busy_row_of(const Analysis& analysis, const std::string& devi
 
 // Idle time by what the host did.
 struct IdleCauseMetrics {
-  std::string stage;
+  RowName stage;
   std::string device;
   std::string bucket;
   std::string kind;
@@ -206,7 +206,7 @@ struct KernelMetrics {
   std::string kernel_name;
   std::string short_name;
   std::string device;
-  std::string stage;
+  RowName stage;
   std::string family;
   std::int64_t total_ns = 0;
   std::int64_t calls = 0;
@@ -273,7 +273,7 @@ struct CounterMetrics {
   std::string kernel_name;
   std::string short_name;
   std::string device_name;
-  std::string stage;
+  RowName stage;
   std::optional<std::array<std::int64_t, 3>> grid;
   std::optional<std::array<std::int64_t, 3>> block;
   std::string match;

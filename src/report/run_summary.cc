@@ -300,9 +300,9 @@ void add_kernels(const Metrics& metrics, RunSummary& run) {
   for (const KernelMetrics& row : metrics.kernels) {
     if (may_add(row.total_ns, sum_ns) && may_add(row.calls, run.launches)) {
       run.kernels.push_back({printable(row.kernel_name), printable(row.short_name),
-                             printable(row.device), printable(row.stage), printable(row.family),
-                             fmt::format("{}", fmt::join(row.shapes, " ")), row.total_ns,
-                             row.calls});
+                             printable(row.device), printable(row.stage.text()),
+                             printable(row.family), fmt::format("{}", fmt::join(row.shapes, " ")),
+                             row.total_ns, row.calls});
       std::vector<ShapeAmount>& sizes = run.kernels.back().by_shape;
       const bool has_all = row.num_shapes == static_cast<std::int64_t>(row.by_shape.size());
       for (const ShapeTotal& one : has_all ? row.by_shape : std::vector<ShapeTotal>()) {
@@ -337,7 +337,7 @@ std::vector<OperatorAmount> by_shape(const OperatorMetrics& row,
     if (!may_add(rate->total_ns, sum_ns) || !may_add(rate->calls, sum_calls)) {
       return {};
     }
-    shapes.push_back({printable(row.name), printable(row.stage), rate->total_ns, rate->calls,
+    shapes.push_back({printable(row.name), printable(row.stage.text()), rate->total_ns, rate->calls,
                       printable(rate->dims + (rate->dtype.empty() ? "" : ", " + rate->dtype))});
   }
   return sum_ns == row.total_ns && sum_calls == row.calls ? shapes : std::vector<OperatorAmount>();
@@ -360,7 +360,8 @@ void add_operators(const Metrics& metrics, RunSummary& run) {
     const std::vector<OperatorAmount> shapes =
         found == rates.end() ? std::vector<OperatorAmount>() : by_shape(row, found->second);
     if (shapes.empty()) {
-      run.operators.push_back({printable(row.name), printable(row.stage), row.total_ns, row.calls});
+      run.operators.push_back(
+          {printable(row.name), printable(row.stage.text()), row.total_ns, row.calls});
     }
     run.operators.insert(run.operators.end(), shapes.begin(), shapes.end());
   }
@@ -388,10 +389,10 @@ void add_model(const Metrics& metrics, RunSummary& run) {
 void add_ledgers(const Metrics& metrics, RunSummary& run) {
   for (const LedgerMetrics& row : metrics.ledgers) {
     LedgerAmount& ledger = run.ledgers.emplace_back();
-    ledger.stage = printable(row.stage);
+    ledger.stage = printable(row.stage.text());
     ledger.device = printable(row.device);
     ledger.window_ns = bounded(row.window_ns);
-    if (ledger.stage == "capture") {
+    if (row.stage.kind == RowKind::kRecording) {
       run.recording_ns = std::max(run.recording_ns, ledger.window_ns);
     }
     for (std::size_t i = 0; i < kNumBuckets; ++i) {
@@ -404,7 +405,7 @@ void add_idle(const Metrics& metrics, RunSummary& run) {
   std::int64_t sum_ns = 0;
   for (const IdleCauseMetrics& row : metrics.idle_causes) {
     if (may_add(row.total_ns, sum_ns)) {
-      run.idle.push_back({printable(row.stage), printable(row.device), printable(row.bucket),
+      run.idle.push_back({printable(row.stage.text()), printable(row.device), printable(row.bucket),
                           printable(row.kind), printable(row.scope), row.total_ns});
     }
   }

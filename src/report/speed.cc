@@ -185,7 +185,7 @@ std::optional<StepTime> step_time(const Metrics& metrics, const StageSummary& st
     // Less than a percent is not taken off: the time is then that of the ledger.
     const std::int64_t before_ns = row.unrecorded_before_ns();
     const std::int64_t time_ns = row.window_ns - (before_ns > row.window_ns / 100 ? before_ns : 0);
-    if (row.stage == stage.stage && stage.num_instances == 1 && stage.num_open == 0 &&
+    if (row.stage.text() == stage.stage && stage.num_instances == 1 && stage.num_open == 0 &&
         (!window || time_ns > window->time_ns)) {
       window = {time_ns, time_ns < row.window_ns
                              ? ""

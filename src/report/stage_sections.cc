@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/kernels.h"
 #include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -37,7 +36,7 @@ std::string ratio_text(const std::optional<double>& value) {
 template <typename Row>
 const Row* row_of(const std::vector<Row>& rows, const std::string& stage) {
   const auto row =
-      std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.stage == stage; });
+      std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.stage.text() == stage; });
   return row == rows.end() ? nullptr : &*row;
 }
 
@@ -267,7 +266,8 @@ ReportTable composition_table(const Metrics& metrics) {
 Section stages_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   ReportTable stages = stage_table(metrics);
-  const bool is_empty = metrics.stages.size() == 1 && metrics.stages[0].stage == kWholeRecording &&
+  const bool is_empty = metrics.stages.size() == 1 &&
+                        row_name(metrics.stages[0].stage).kind == RowKind::kUnmarked &&
                         metrics.stages[0].total_ns == 0;
   if (!stages.rows.empty() && !is_empty) {
     stages.title = fmt::format("From the recording ({})", printable(metrics.capture.stage_source));
@@ -375,15 +375,19 @@ void split_launch_late(const Metrics& metrics, const LedgerMetrics& row, TimePar
 }
 
 // Parts of a recording that no mark names, in the words of the verdict; stages keep their names.
-std::string scope_words(const std::string& scope) {
-  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {"capture", "whole recording"},
-      {"startup", "start-up"},
-      {"steady", "steady phase"},
-      {"ending", "after the end"}};
-  const auto* found = std::ranges::find(kWords, std::string_view(scope),
-                                        &std::pair<std::string_view, std::string_view>::first);
-  return found == std::end(kWords) ? scope : std::string(found->second);
+std::string scope_words(const RowName& scope) {
+  switch (scope.kind) {
+    case RowKind::kRecording:
+      return "whole recording";
+    case RowKind::kStartup:
+      return "start-up";
+    case RowKind::kSteady:
+      return "steady phase";
+    case RowKind::kEnding:
+      return "after the end";
+    default:
+      return scope.text();
+  }
 }
 
 }  // namespace
@@ -392,15 +396,16 @@ Section ledger_section(const Metrics& metrics, const SectionOptions& /*options*/
   using Row = LedgerMetrics;
   Section section;
   // The stage `all` is the same as the capture.
-  section.tables.push_back(table_of(rows_at(metrics, &Metrics::ledgers),
-                                    {{"stage", Unit::kName, &Row::stage},
-                                     {"GPU", Unit::kText, &Row::device},
-                                     {"window", Unit::kDuration, &Row::window_ns},
-                                     {"shares", Unit::kShares, &Row::buckets_ns}},
-                                    SIZE_MAX, [](const Row& row) { return row.stage != "all"; }));
+  section.tables.push_back(
+      table_of(rows_at(metrics, &Metrics::ledgers),
+               {{"stage", Unit::kName, &Row::stage},
+                {"GPU", Unit::kText, &Row::device},
+                {"window", Unit::kDuration, &Row::window_ns},
+                {"shares", Unit::kShares, &Row::buckets_ns}},
+               SIZE_MAX, [](const Row& row) { return row.stage.kind != RowKind::kUnmarked; }));
   std::size_t next = 0;
   for (const LedgerMetrics& row : metrics.ledgers) {
-    if (row.stage != "all") {
+    if (row.stage.kind != RowKind::kUnmarked) {
       std::vector<ReportValue>& cells = section.tables[0].rows[next++].cells;
       cells.front().value = scope_words(row.stage);
       split_launch_late(metrics, row, std::get<TimeParts>(cells.back().value));

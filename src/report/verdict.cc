@@ -93,7 +93,7 @@ std::string largest_waste(const StageLedger& row, std::int64_t time_ns) {
                      largest.words.substr(place + 2));
 }
 
-const StageLedger* row_of(const Analysis& analysis, const std::string& stage,
+const StageLedger* row_of(const Analysis& analysis, const RowName& stage,
                           const std::string& device) {
   const auto row =
       std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
@@ -116,8 +116,8 @@ std::string left_out(const Analysis& analysis, const std::string& device, std::i
       parts.push_back(format_duration_ns(time_ns) + what);
     }
   };
-  const StageLedger* start = row_of(analysis, "startup", device);
-  const StageLedger* end = row_of(analysis, "ending", device);
+  const StageLedger* start = row_of(analysis, {RowKind::kStartup}, device);
+  const StageLedger* end = row_of(analysis, {RowKind::kEnding}, device);
   const auto with_call = [](const StageLedger* row, const char* what) {
     return row == nullptr || row->main_call.empty()
                ? std::string(what)
@@ -148,7 +148,7 @@ const StageLedger* only_stage(const Analysis& analysis, const std::string& devic
   for (const StageSummary& stage : analysis.stages) {
     const StageLedger* row = stage.is_nested || is_without_work(stage.stage)
                                  ? nullptr
-                                 : row_of(analysis, stage.stage, device);
+                                 : row_of(analysis, row_name(stage.stage), device);
     if (row != nullptr && only != nullptr) {
       return nullptr;
     }
@@ -166,7 +166,7 @@ const StageLedger* only_stage(const Analysis& analysis, const std::string& devic
 std::string sentence_on(const Analysis& analysis, const std::string& device) {
   const StageLedger* row = busy_row_of(analysis, device);
   const StageLedger* stage = only_stage(analysis, device);
-  const StageLedger* steady = row_of(analysis, "steady", device);
+  const StageLedger* steady = row_of(analysis, {RowKind::kSteady}, device);
   if (row == nullptr) {
     return fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.kernel_ns), device);
   }
@@ -216,8 +216,8 @@ std::string top_opportunity(const std::vector<Finding>& findings) {
 
 const StageLedger* busy_row_of(const Analysis& analysis, const std::string& device) {
   const StageLedger* row = only_stage(analysis, device);
-  for (const char* whole : {"steady", "capture"}) {
-    row = row != nullptr ? row : row_of(analysis, whole, device);
+  for (const RowKind whole : {RowKind::kSteady, RowKind::kRecording}) {
+    row = row != nullptr ? row : row_of(analysis, {whole}, device);
   }
   return row;
 }

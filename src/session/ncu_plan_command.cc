@@ -20,14 +20,10 @@ namespace gpuwhy {
 namespace {
 
 Json group_json(const LaunchGroup& group) {
-  return {{"kernel_name", group.kernel_name},
-          {"mangled_name", text_or_null(group.mangled_name)},
-          {"stage", group.stage},
-          {"family", group.family},
-          {"shape", group.shape.text()},
-          {"calls", group.calls},
-          {"total_ns", group.total_ns},
-          {"median_ns", group.median_ns}};
+  return {{"kernel_name", group.kernel_name}, {"mangled_name", text_or_null(group.mangled_name)},
+          {"stage", group.stage.text()},      {"family", group.family},
+          {"shape", group.shape.text()},      {"calls", group.calls},
+          {"total_ns", group.total_ns},       {"median_ns", group.median_ns}};
 }
 
 // The other ones are many and small.

@@ -38,16 +38,16 @@ std::pair<std::int64_t, std::string> order_of(const std::string& layer) {
 }
 
 // A table need not say the stage.
-std::string stage_of(const OperatorTable::Row& row) {
-  return row.stage.empty() ? row.stage : recorded_stage(row.stage).text();
+RowName stage_of(const OperatorTable::Row& row) {
+  return row.stage.empty() ? RowName() : recorded_stage(row.stage);
 }
 
 // By operator and stage, over all layers.
 std::vector<OperatorRecord> rows_of(const OperatorTable& table) {
-  std::map<std::pair<std::string, std::string>, OperatorRecord> records;
+  std::map<std::pair<std::string, RowName>, OperatorRecord> records;
   for (const OperatorTable::Row& row : table.rows) {
     const std::string name = row.name.empty() ? row.op : row.op + " " + row.name;
-    const std::string stage = stage_of(row);
+    const RowName stage = stage_of(row);
     const auto [found, is_new] = records.try_emplace({name, stage});
     OperatorRecord& record = found->second;
     record.name = name;
@@ -125,7 +125,7 @@ void read_operators(const std::filesystem::path& bundle, Evidence& evidence) {
     }
     std::set<std::string> renamed;
     for (const OperatorTable::Row& row : table.rows) {
-      if (stage_of(row) != row.stage && renamed.insert(row.stage).second) {
+      if (stage_of(row).stage != row.stage && renamed.insert(row.stage).second) {
         evidence.diagnostics.push_back(renamed_stage(row.stage));
       }
     }

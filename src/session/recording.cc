@@ -495,10 +495,11 @@ std::string requests_in(const std::filesystem::path& bundle) {
   return "";
 }
 
-std::optional<WindowOptions> window_of_phase(const std::string& phase, const Analysis& analysis) {
+std::optional<WindowOptions> window_of_phase(const RowName& phase, const Analysis& analysis) {
   std::optional<WindowOptions> window;
   for (const StageLedger& row : analysis.ledgers) {
-    if (row.stage == phase && (phase == "startup" || phase == "steady" || phase == "ending")) {
+    if (row.stage == phase && (phase.kind == RowKind::kStartup || phase.kind == RowKind::kSteady ||
+                               phase.kind == RowKind::kEnding)) {
       const std::chrono::nanoseconds from(row.start_ns - analysis.capture_start_ns);
       const std::chrono::nanoseconds to(row.end_ns - analysis.capture_start_ns);
       window = window.value_or(WindowOptions{from, to, {}, false});
@@ -515,15 +516,17 @@ void keep_stage(const std::string& stage, Analysis& analysis) {
     known.push_back(summary.stage);
   }
   if (std::find(known.begin(), known.end(), stage) == known.end()) {
-    const auto window = window_of_phase(stage, analysis);
+    const auto window = window_of_phase(row_name(stage), analysis);
     throw Error(ErrorKind::kUsage, fmt::format("the recording has no stage '{}'", printable(stage)),
                 window ? fmt::format("{} is a part of the recording: --from {}ns --to {}ns", stage,
                                      window->from->count(), window->to->count())
                        : fmt::format("it has: {}", fmt::join(known, ", ")));
   }
   std::erase_if(analysis.stages, [&](const StageSummary& row) { return row.stage != stage; });
-  std::erase_if(analysis.ledgers, [&](const StageLedger& row) { return row.stage != stage; });
-  std::erase_if(analysis.kernels, [&](const KernelRecord& row) { return row.stage != stage; });
+  std::erase_if(analysis.ledgers,
+                [&](const StageLedger& row) { return row.stage.text() != stage; });
+  std::erase_if(analysis.kernels,
+                [&](const KernelRecord& row) { return row.stage.text() != stage; });
   std::erase_if(analysis.findings.found, [&](const Finding& row) {
     return row.stage != stage && row.stage != "capture" && !row.is_blocker;
   });

@@ -117,7 +117,7 @@ std::string requests_in(const std::filesystem::path& bundle);
 
 // The time of the start-up, the steady phase or the ending, over all GPUs; nullopt: the recording
 // has no such part.
-std::optional<WindowOptions> window_of_phase(const std::string& phase, const Analysis& analysis);
+std::optional<WindowOptions> window_of_phase(const RowName& phase, const Analysis& analysis);
 
 // Leaves only one stage's rows in what is shown. Throws kUsage when there is no such stage.
 void keep_stage(const std::string& stage, Analysis& analysis);

@@ -123,7 +123,7 @@ ExpectedStages expected_stages(const Trace& trace, const Stages& stages, const G
     if (instance.start_ns < since_ns) {
       continue;
     }
-    ++expected.instances[stages.names[instance.stage]];
+    ++expected.instances[stages.names[instance.stage].text()];
     processes.insert(trace.threads[instance.thread].process);
   }
   expected.num_processes = processes.size();

@@ -126,18 +126,19 @@ class Joiner {
     for (const std::size_t i : at->second) {
       const LaunchGroup& group = groups_[i];
       if (is_same_shape(result, group) &&
-          (found.stage.empty() || group.stage == found.stage || group.stage == "all")) {
+          (found.stage.stage.empty() || group.stage == found.stage ||
+           group.stage.kind == RowKind::kUnmarked)) {
         same.push_back(i);
         names.insert(group.kernel_name);
       }
     }
     if (same.empty()) {
-      found.match_reason = found.stage.empty()
+      found.match_reason = found.stage.stage.empty()
                                ? "the kernel ran, but never with this grid and block"
                                : fmt::format(
                                      "the kernel ran, but never with this grid and block "
                                      "in {}",
-                                     found.stage);
+                                     found.stage.text());
       return false;
     }
     if (names.size() > 1) {
@@ -288,13 +289,13 @@ std::vector<StageCoverage> coverage_of(const Analysis& analysis,
     return at != rows.end() ? *at : rows.emplace_back(StageCoverage{stage, 0, 0});
   };
   for (const LaunchGroup& group : analysis.launch_groups) {
-    row_of(group.stage).kernel_ns += group.total_ns;
+    row_of(group.stage.text()).kernel_ns += group.total_ns;
   }
   for (const KernelCounters& kernel : kernels) {
     for (const std::size_t i : kernel.groups) {
       if (kernel.covered_ns > 0) {
         const LaunchGroup& group = analysis.launch_groups[i];
-        row_of(group.stage).covered_ns += group.total_ns;
+        row_of(group.stage.text()).covered_ns += group.total_ns;
         whole.covered_ns += group.total_ns;
       }
     }
@@ -310,13 +311,14 @@ void mark_records(std::vector<KernelCounters>& kernels, Analysis& analysis) {
     return analysis.is_summary ? std::string() : group.gpu;
   };
   for (KernelRecord& record : analysis.kernels) {
-    records[{record.kernel_name, record.stage, analysis.is_summary ? "" : record.device}] = &record;
+    records[{record.kernel_name, record.stage.text(), analysis.is_summary ? "" : record.device}] =
+        &record;
   }
   std::map<KernelRecord*, std::int64_t> largest;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     for (const std::size_t i : kernels[k].groups) {
       const LaunchGroup& group = analysis.launch_groups[i];
-      const auto at = records.find({group.kernel_name, group.stage, device_of(group)});
+      const auto at = records.find({group.kernel_name, group.stage.text(), device_of(group)});
       if (at == records.end()) {
         continue;
       }
@@ -371,7 +373,7 @@ void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, A
     }
     KernelCounters& kernel = joined.kernels.emplace_back();
     kernel.kernel_name = name_of(counters, result);
-    kernel.stage = stage_of(counters, result);
+    kernel.stage = {RowKind::kStage, stage_of(counters, result)};
     kernel.device_name = counters.strings[result.device_name];
     kernel.shape = result.shape;
     kernel.input = roofline_input(counters, result);

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "model/gpu.h"
 #include "model/roofline.h"
+#include "results/row.h"
 #include "trace/counters.h"
 
 namespace gpuwhy {
@@ -45,7 +46,7 @@ struct Representativeness {
 struct KernelCounters {
   std::string kernel_name;  // as ncu spells it
   std::string short_name;
-  std::string stage;  // from the NVTX ranges of the ncu run; empty: any
+  RowName stage;  // from the NVTX ranges of the ncu run; without a name: any
   std::string device_name;
   std::optional<LaunchShape> shape;
   MatchKind match = MatchKind::kUnmatched;

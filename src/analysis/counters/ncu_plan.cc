@@ -31,7 +31,6 @@
 #include <fmt/format.h>
 
 #include "analysis/attribution.h"
-#include "analysis/kernels.h"
 #include "analysis/stages.h"
 #include "base/text.h"
 
@@ -84,7 +83,7 @@ const std::string& identity_of(const LaunchGroup& group) {
 std::vector<LaunchGroup> merged(const std::vector<LaunchGroup>& groups, std::uint16_t process) {
   std::map<SignatureKey, LaunchGroup> by_signature;
   for (const LaunchGroup& group : groups) {
-    LaunchGroup& sum = by_signature[{identity_of(group), group.stage, group.shape}];
+    LaunchGroup& sum = by_signature[{identity_of(group), group.stage.text(), group.shape}];
     const bool is_better = sum.calls == 0 || (group.process == process && sum.process != process);
     const std::int64_t calls = sum.calls + group.calls;
     const std::int64_t total_ns = sum.total_ns + group.total_ns;
@@ -206,13 +205,12 @@ class Planner {
   }
 
   SignatureKey key_of(const Signature& signature) const {
-    return {std::string(trace_.strings[signature.name]),
-            signature.stage == kNone ? kOutsideStages : stages_.names[signature.stage],
+    return {std::string(trace_.strings[signature.name]), stages_.name_of(signature.stage).text(),
             trace_.shapes[signature.shape]};
   }
 
   static SignatureKey key_of(const LaunchGroup& group) {
-    return {identity_of(group), group.stage, group.shape};
+    return {identity_of(group), group.stage.text(), group.shape};
   }
 
   // Time of each signature in the parts of the model. Empty if no model was recovered.
@@ -249,7 +247,7 @@ class Planner {
     for (const LaunchGroup& group : groups) {
       if (is_collective(group)) {
         exclude(group, "communication");
-      } else if (group.stage == kOutsideStages) {
+      } else if (group.stage.kind == RowKind::kOutside) {
         exclude(group, "outside_stages");
       } else if (group.process != process_) {
         exclude(group, "other_process");
@@ -367,11 +365,11 @@ class Planner {
     std::set<std::string_view> stages;
     for (const PlannedKernel& kernel : plan_.kernels) {
       names.insert(identity_of(kernel.group));
-      stages.insert(kernel.group.stage);
+      stages.insert(kernel.group.stage.text());
     }
     std::map<std::pair<StringId, std::uint32_t>, std::uint32_t> stage_of;
     return std::all_of(signatures_.begin(), signatures_.end(), [&](const Signature& signature) {
-      if (signature.stage == kNone || !stages.contains(stages_.names[signature.stage]) ||
+      if (signature.stage == kNone || !stages.contains(stages_.names[signature.stage].text()) ||
           !names.contains(trace_.strings[signature.name])) {
         return true;
       }
@@ -399,7 +397,7 @@ class Planner {
     }
     std::map<std::string, std::vector<std::size_t>> by_stage;
     for (std::size_t i = 0; i < plan_.kernels.size(); ++i) {
-      by_stage[plan_.kernels[i].group.stage].push_back(i);
+      by_stage[plan_.kernels[i].group.stage.text()].push_back(i);
     }
     for (const auto& [stage, members] : by_stage) {
       add_command(members);
@@ -420,7 +418,7 @@ class Planner {
       PlannedKernel& kernel = plan_.kernels[i];
       kernel.command = plan_.commands.size();
       names.insert(command.is_mangled ? kernel.group.mangled_name : kernel.group.kernel_name);
-      stages.insert(kernel.group.stage);
+      stages.insert(kernel.group.stage.text());
     }
     command.names.assign(names.begin(), names.end());
     if (options_.is_gated) {
@@ -452,7 +450,7 @@ class Planner {
       group_of[key_of(group)] = static_cast<std::int32_t>(scope.medians_ns.size());
       scope.medians_ns.push_back(group.median_ns);
       names.insert(identity_of(group));
-      stages.insert(group.stage);
+      stages.insert(group.stage.text());
     }
     for (const Signature& signature : signatures_) {
       const SignatureKey key = key_of(signature);

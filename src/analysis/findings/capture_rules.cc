@@ -256,7 +256,7 @@ namespace {
 bool is_busy(const Analysis& analysis) {
   constexpr double kMost = 0.9;
   return std::any_of(analysis.ledgers.begin(), analysis.ledgers.end(), [&](const StageLedger& row) {
-    return row.stage == "capture" &&
+    return row.stage.kind == RowKind::kRecording &&
            fraction_of(row.ledger[Bucket::kCompute], row.ledger.work_ns()) >= kMost;
   });
 }

@@ -64,7 +64,8 @@ KernelChains chains_in(const Analysis& analysis, const StageLedger& row) {
   KernelChains sum;
   for (const KernelChains& chains : analysis.kernel_chains) {
     // Chains of a steady phase are there twice: in their stage, and in a row of its own.
-    const bool is_wanted = (row.stage == "steady") == (chains.stage == "steady");
+    const bool is_wanted =
+        (row.stage.kind == RowKind::kSteady) == (chains.stage.kind == RowKind::kSteady);
     if (is_wanted && is_in_row(chains.device, chains.stage, row)) {
       sum.add(chains);
     }
@@ -73,9 +74,10 @@ KernelChains chains_in(const Analysis& analysis, const StageLedger& row) {
 }
 
 std::string chain_evidence(const StageLedger& row, std::string_view field) {
-  return row.stage == "capture" ? fmt::format("kernel_chains[device={}].{}", row.device, field)
-                                : fmt::format("kernel_chains[stage={},device={}].{}",
-                                              path_value(row.stage), row.device, field);
+  return row.stage.kind == RowKind::kRecording
+             ? fmt::format("kernel_chains[device={}].{}", row.device, field)
+             : fmt::format("kernel_chains[stage={},device={}].{}", path_value(row.stage.text()),
+                           row.device, field);
 }
 
 namespace {

@@ -67,13 +67,14 @@ std::vector<StageLedger> scopes_of(const Analysis& analysis) {
   std::vector<StageLedger> steady;
   std::vector<StageLedger> captures;
   for (const StageLedger& row : analysis.ledgers) {
-    const auto stage = std::find_if(analysis.stages.begin(), analysis.stages.end(),
-                                    [&](const StageSummary& s) { return s.stage == row.stage; });
-    if (row.stage == "capture") {
+    const auto stage =
+        std::find_if(analysis.stages.begin(), analysis.stages.end(),
+                     [&](const StageSummary& s) { return s.stage == row.stage.text(); });
+    if (row.stage.kind == RowKind::kRecording) {
       captures.push_back(row);
-    } else if (row.stage == "steady") {
+    } else if (row.stage.kind == RowKind::kSteady) {
       steady.push_back(row);
-    } else if (row.stage != "startup" && row.stage != "ending" && !is_without_work(row.stage) &&
+    } else if (row.stage.kind == RowKind::kStage && !is_without_work(row.stage.text()) &&
                (stage == analysis.stages.end() || !stage->is_nested)) {
       stages.push_back(row);
     }
@@ -82,7 +83,7 @@ std::vector<StageLedger> scopes_of(const Analysis& analysis) {
     return stages;
   }
   if (analysis.is_summary && !analysis.kernels.empty()) {
-    StageLedger all{"capture", analysis.kernels[0].device, 1, {}};
+    StageLedger all{{RowKind::kRecording}, analysis.kernels[0].device, 1, {}};
     all.ledger.window_ns = analysis.kernel_ns;
     all.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = analysis.kernel_ns;
     return {all};
@@ -202,7 +203,7 @@ Finding& FindingContext::add(const char* id, const StageLedger& row, Bucket buck
                              std::int64_t saving_ns) const {
   Finding& finding = findings.found.emplace_back();
   finding.id = id;
-  finding.stage = row.stage;
+  finding.stage = row.stage.text();
   finding.device = row.device;
   finding.bucket = kBucketNames[static_cast<std::size_t>(bucket)];
   finding.saving_ns = saving_ns;
@@ -229,15 +230,16 @@ void FindingContext::silent(const char* id, const std::string& reason) const {
   findings.silent.push_back({id, reason});
 }
 
-bool is_in_row(const std::string& device, const std::string& stage, const StageLedger& row) {
-  return device == row.device &&
-         (row.stage == "capture" || row.stage == "steady" || stage == row.stage);
+bool is_in_row(const std::string& device, const RowName& stage, const StageLedger& row) {
+  return device == row.device && (row.stage.kind == RowKind::kRecording ||
+                                  row.stage.kind == RowKind::kSteady || stage == row.stage);
 }
 
 std::string kernel_evidence(const KernelRecord& kernel, const StageLedger& row) {
-  return fmt::format("kernels[short_name={},stage={},device={}].{}", path_value(kernel.short_name),
-                     path_value(kernel.stage), kernel.device,
-                     row.stage == "steady" && kernel.steady_ns ? "steady_ns" : "total_ns");
+  return fmt::format(
+      "kernels[short_name={},stage={},device={}].{}", path_value(kernel.short_name),
+      path_value(kernel.stage.text()), kernel.device,
+      row.stage.kind == RowKind::kSteady && kernel.steady_ns ? "steady_ns" : "total_ns");
 }
 
 bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row) {
@@ -258,11 +260,12 @@ bool is_without_work(const std::string& stage) {
 }
 
 std::string stage_words(const StageLedger& row) {
-  return row.stage == "steady"    ? "the steady phase"
-         : row.stage == "capture" ? "the recording"
-         : row.stage == "mixed"   ? "mixed steps"
-         : row.stage == "step"    ? (row.num_instances == 1 ? "the step" : "the steps")
-                                  : printable_name(row.stage);
+  const std::string& stage = row.stage.text();
+  return row.stage.kind == RowKind::kSteady      ? "the steady phase"
+         : row.stage.kind == RowKind::kRecording ? "the recording"
+         : stage == "mixed"                      ? "mixed steps"
+         : stage == "step" ? (row.num_instances == 1 ? "the step" : "the steps")
+                           : printable_name(stage);
 }
 
 std::string time_in(std::int64_t time_ns, const StageLedger& row) {

@@ -28,10 +28,10 @@ std::vector<std::string> evidence_of(const StageLedger& row, IdleKind kind) {
   std::vector<std::string> keys;
   for (const IdleCause& cause : row.causes) {
     if (cause.label.kind == kind && keys.size() < kMostCauses) {
-      std::string key =
-          fmt::format("idle_causes[stage={},device={},bucket={},kind={}", path_value(row.stage),
-                      row.device, kBucketNames[static_cast<std::size_t>(cause.bucket)],
-                      kIdleKindNames[static_cast<std::size_t>(kind)]);
+      std::string key = fmt::format("idle_causes[stage={},device={},bucket={},kind={}",
+                                    path_value(row.stage.text()), row.device,
+                                    kBucketNames[static_cast<std::size_t>(cause.bucket)],
+                                    kIdleKindNames[static_cast<std::size_t>(kind)]);
       for (const auto& [name, text] :
            {std::pair("call", &cause.label.call), {"scope", &cause.label.scope}}) {
         key += text->empty() ? "" : fmt::format(",{}={}", name, path_value(*text));
@@ -77,7 +77,8 @@ std::string waits_per_step(const KindOfGaps& waits, const StageLedger& row) {
   }
   const auto per_step =
       static_cast<double>(waits.num_gaps) / static_cast<double>(row.num_instances);
-  return fmt::format("; {:.3g} waits per {} left it idle", per_step, printable_name(row.stage));
+  return fmt::format("; {:.3g} waits per {} left it idle", per_step,
+                     printable_name(row.stage.text()));
 }
 
 std::string gaps_text(const KindOfGaps& kind) {
@@ -186,8 +187,8 @@ void check_waits(const FindingContext& context, const StageLedger& row, const Ho
           : all_of(idle_ns, "this idle time");
   finding.next = sync_advice(context.workload, waits.call);
   finding.evidence = evidence_of(row, is_late ? IdleKind::kLaunching : IdleKind::kWaiting);
-  finding.evidence.push_back(
-      fmt::format("ledgers[stage={},device={}].host_wait_ns", path_value(row.stage), row.device));
+  finding.evidence.push_back(fmt::format("ledgers[stage={},device={}].host_wait_ns",
+                                         path_value(row.stage.text()), row.device));
 }
 
 // A finding on gaps of one kind. `what` goes on after "cuda:0 waited 1.20 ms (12.3 %) in decode".
@@ -291,7 +292,7 @@ std::string work_advice(const FindingContext& context, const StageLedger& row,
     return fmt::format(
         "'{}' takes this long on the CPU in every {}: run it on the GPU, or prepare its result in another "
         "thread",
-        printable_name(gaps.scope), printable_name(row.stage));
+        printable_name(gaps.scope), printable_name(row.stage.text()));
   }
   if (is_of_model(gaps.scope) ||
       std::any_of(gaps.scopes.begin(), gaps.scopes.end(), is_any_of_model)) {
@@ -376,7 +377,7 @@ void check_host_work(const FindingContext& context, const StageLedger& row,
 // Whether a recording shows that memory is allocated repeatedly. PyTorch and other pools
 // allocate in the first steps and then no more: one pass shows nothing, nor do gaps that end early.
 bool is_repeated(const KindOfGaps& gaps, const StageLedger& row) {
-  const bool is_marked = row.stage != "steady" && row.stage != "capture";
+  const bool is_marked = row.stage.kind == RowKind::kStage;
   const std::int64_t least = is_marked ? std::max<std::int64_t>(row.num_instances, 2) : kFewGaps;
   return gaps.num_gaps >= least && (!is_marked || row.num_instances > 1) &&
          (gaps.last_start_ns - gaps.first_start_ns) * 2 >= row.base_ns();
@@ -458,9 +459,9 @@ bool is_in_graphs(const Analysis& analysis, const StageLedger& row) {
   std::int64_t all = 0;
   const bool is_stage =
       std::any_of(analysis.stages.begin(), analysis.stages.end(),
-                  [&](const StageSummary& stage) { return stage.stage == row.stage; });
+                  [&](const StageSummary& stage) { return stage.stage == row.stage.text(); });
   for (const StageSummary& stage : analysis.stages) {
-    if (is_stage ? stage.stage == row.stage : !stage.is_nested) {
+    if (is_stage ? stage.stage == row.stage.text() : !stage.is_nested) {
       in_graphs += stage.num_graph_kernels;
       all += stage.num_kernels;
     }

@@ -321,7 +321,7 @@ std::string where_to_look(const Analysis& analysis, const std::string& stage) {
   std::map<std::string, std::int64_t> family_ns;
   std::int64_t all_ns = 0;
   for (const KernelRecord& kernel : analysis.kernels) {
-    if (kernel.stage == stage) {
+    if (kernel.stage.text() == stage) {
       family_ns[kernel.family] += kernel.total_ns;
       all_ns += kernel.total_ns;
     }
@@ -356,7 +356,7 @@ void check_roofs(const FindingContext& context) {
       continue;
     }
     for (const StageLedger& row : context.scopes) {
-      if (row.stage != stage.stage) {
+      if (row.stage.text() != stage.stage) {
         continue;
       }
       const auto bound_ns = static_cast<std::int64_t>(*stage.bound_ns);
@@ -441,7 +441,7 @@ void check_counters(const FindingContext& context) {
             : "another attention kernel: FlashAttention 3 on Hopper, FlashInfer or "
               "flash-decoding (split KV) for long contexts";
     finding.evidence = {fmt::format("kernels[short_name={},stage={},device={}].covered_ns",
-                                    path_value(record.short_name), path_value(record.stage),
+                                    path_value(record.short_name), path_value(record.stage.text()),
                                     record.device)};
   }
   // Memory-bound products are reported once per scope, not per kernel.

@@ -48,13 +48,14 @@ struct FindingContext {
 
 // Whether what ran on a GPU in a stage belongs to the row. Work of a recording without stages
 // counts in its steady phase, as far as it ran then: time_in_row().
-bool is_in_row(const std::string& device, const std::string& stage, const StageLedger& row);
+bool is_in_row(const std::string& device, const RowName& stage, const StageLedger& row);
 bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row);
 // The part of the time of a kernel, or a group of its launches, that is in the row: of a steady
 // phase what ran in it.
 template <typename Launches>
 std::int64_t time_in_row(const Launches& launches, const StageLedger& row) {
-  return row.stage == "steady" ? launches.steady_ns.value_or(launches.total_ns) : launches.total_ns;
+  return row.stage.kind == RowKind::kSteady ? launches.steady_ns.value_or(launches.total_ns)
+                                            : launches.total_ns;
 }
 // Kernels of a row that a rule is about.
 struct WantedKernels {

@@ -200,14 +200,15 @@ const StageLedger* lost_comm(const FindingContext& context, const StageLedger& r
     }
   }
   const auto& ledgers = context.analysis.ledgers;
-  const auto of = [&](std::string_view stage) {
+  const auto of = [&](RowKind kind) {
     return std::ranges::find_if(ledgers, [&](const StageLedger& one) {
-      return one.stage == stage && one.device == row.device;
+      return one.stage.kind == kind && one.device == row.device;
     });
   };
-  const auto whole = of("steady") == ledgers.end() ? of("capture") : of("steady");
-  if (row.stage == "steady" || row.stage == "capture" || whole == ledgers.end() ||
-      whole->ledger[Bucket::kComm] * 4 <= in_scopes_ns * 5) {
+  const auto whole =
+      of(RowKind::kSteady) == ledgers.end() ? of(RowKind::kRecording) : of(RowKind::kSteady);
+  if (row.stage.kind == RowKind::kSteady || row.stage.kind == RowKind::kRecording ||
+      whole == ledgers.end() || whole->ledger[Bucket::kComm] * 4 <= in_scopes_ns * 5) {
     return nullptr;
   }
   return &row == first ? &*whole : &kNothing;
@@ -223,7 +224,7 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const S
   finding.sentence = fmt::format(fmt::runtime(rule.sentence), format_duration_ns(time_ns),
                                  format_fraction(share), row.device, stage_words(row));
   finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.{}",
-                                  path_value(row.stage), row.device, finding.bucket)};
+                                  path_value(row.stage.text()), row.device, finding.bucket)};
   // Communication may overlap with work that was not recorded.
   constexpr double kMuchUnknown = 0.25;
   const bool is_unknown =
@@ -261,7 +262,7 @@ void check_graph_idle(const FindingContext& context) {
             : "record the nodes of graphs (nsys: --cuda-graph-trace=node), and see whether "
               "the time stays";
     finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.graph",
-                                    path_value(row.stage), row.device)};
+                                    path_value(row.stage.text()), row.device)};
   }
 }
 
@@ -306,7 +307,7 @@ void check_unrecorded(const FindingContext& context) {
           "record several consecutive steps: an engine that launches ahead never shows its first step whole";
     }
     finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.unrecorded",
-                                    path_value(row.stage), row.device)};
+                                    path_value(row.stage.text()), row.device)};
   }
 }
 
@@ -336,7 +337,7 @@ void check_buckets(const FindingContext& context) {
 void check_idle_at_start(const FindingContext& context) {
   bool could_speak = false;
   for (const StageLedger& row : context.scopes) {
-    if (row.stage != "prefill") {
+    if (row.stage.text() != "prefill") {
       continue;
     }
     could_speak = true;
@@ -351,8 +352,8 @@ void check_idle_at_start(const FindingContext& context) {
     finding.next =
         "tokenize, allocate and build masks before the request reaches the GPU thread; do not block the "
         "scheduler loop";
-    finding.evidence = {
-        fmt::format("ledgers[stage={},device={}].lead_ns", path_value(row.stage), row.device)};
+    finding.evidence = {fmt::format("ledgers[stage={},device={}].lead_ns",
+                                    path_value(row.stage.text()), row.device)};
   }
   if (!could_speak) {
     context.silent("idle_at_start", "needs a stage prefill with GPU work");
@@ -366,7 +367,7 @@ void check_rank_skew(const FindingContext& context) {
     context.silent("rank_skew", "the recording is a sample");
     return;
   }
-  std::map<std::string, std::vector<const StageLedger*>> by_stage;
+  std::map<RowName, std::vector<const StageLedger*>> by_stage;
   for (const StageLedger& row : context.scopes) {
     if (row.ledger[Bucket::kComm] > 0) {
       by_stage[row.stage].push_back(&row);
@@ -398,9 +399,9 @@ void check_rank_skew(const FindingContext& context) {
       finding.next = fmt::format(
           "find out why {} is late: compare its kernels, copies and CPU time", last->device);
       finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.comm",
-                                      path_value(stage), row->device),
+                                      path_value(stage.text()), row->device),
                           fmt::format("ledgers[stage={},device={}].buckets_ns.comm",
-                                      path_value(stage), last->device)};
+                                      path_value(stage.text()), last->device)};
     }
   }
   if (!could_speak) {
@@ -465,7 +466,7 @@ void check_copies(const FindingContext& context) {
           "are too few kernels to hide the copies behind";
     }
     finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.copy",
-                                    path_value(row.stage), row.device),
+                                    path_value(row.stage.text()), row.device),
                         fmt::format("copies[device={}].total_ns", row.device)};
   }
 }

@@ -93,7 +93,7 @@ EngineLoop find_engine_loop(const Trace& trace, const Stages& stages, const Anal
   std::set<std::uint32_t> groups;
   for (const StageStep& step : analysis.steps) {
     if (step.is_step && !step.is_open && step.stage < stages.names.size() &&
-        is_serving(stages.names[step.stage])) {
+        is_serving(stages.names[step.stage].text())) {
       order.push_back(&step);
       groups.insert(step.group);
     }

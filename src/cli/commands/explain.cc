@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include "agents/explanation.h"
-#include "analysis/kernels.h"
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/json.h"
@@ -153,12 +152,11 @@ SourceRows kernel_rows(const Json& row, const Profile& profile) {
   SourceRows found{"kernels", {}, {}, {}, {}};
   const std::string name = field(row, "kernel_name");
   const std::string device = field(row, "device");
-  const std::string stage = field(row, "stage");
+  const RowName stage = row_name(field(row, "stage"));
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const std::uint32_t instance = profile.attribution.kernels.instance[i];
-    const bool is_stage = instance == kNone
-                              ? stage == kOutsideStages
-                              : stages.names[stages.instances[instance].stage] == stage;
+    const bool is_stage =
+        stages.name_of(instance == kNone ? kNone : stages.instances[instance].stage) == stage;
     if (is_stage && trace.strings[kernels.name[i]] == name &&
         device_label(trace.devices[kernels.device[i]]) == device) {
       found.rows.push_back(i);
@@ -179,7 +177,7 @@ SourceRows mark_rows(const Json& row, const Profile& profile) {
   SourceRows found{"marks", {}, {}, {}, {}};
   for (std::size_t i = 0; i < stages.instances.size(); ++i) {
     const StageInstance& instance = stages.instances[i];
-    if (stages.names[instance.stage] == field(row, "stage") && !instance.is_open) {
+    if (stages.names[instance.stage].text() == field(row, "stage") && !instance.is_open) {
       found.rows.push_back(i);
       found.start_ns.push_back(instance.start_ns);
       found.duration_ns.push_back(instance.end_ns - instance.start_ns);

@@ -29,7 +29,7 @@ int run_kernels(const KernelsOptions& options, Context& context) {
   check_pages(options.pages, options.is_json);
   Profile profile = profile_recording(options.file, options.recording, context.system);
   const auto phase = options.recording.window.is_empty()
-                         ? window_of_phase(options.stage, profile.analysis)
+                         ? window_of_phase(row_name(options.stage), profile.analysis)
                          : std::nullopt;
   if (phase) {
     RecordingOptions part = options.recording;

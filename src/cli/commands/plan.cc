@@ -84,7 +84,7 @@ void print(const NcuPlan& plan, const std::vector<std::vector<std::string>>& com
                          static_cast<double>(std::max<std::int64_t>(plan.kernel_ns, 1));
     table.rows.push_back({format_fraction(share), format_duration_ns(group.total_ns),
                           std::to_string(group.calls), format_duration_ns(group.median_ns),
-                          printable(group.stage), group.shape.text(),
+                          printable(group.stage.text()), group.shape.text(),
                           printable(short_names[static_cast<std::size_t>(name - names.begin())])});
     if (has_parts) {
       table.rows.back().insert(table.rows.back().begin() + 5,

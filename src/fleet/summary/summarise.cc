@@ -15,7 +15,6 @@
 
 #include "analysis/findings/findings.h"
 #include "analysis/findings/workload.h"
-#include "analysis/kernels.h"
 #include "base/saturated_sum.h"
 
 namespace gpuwhy {
@@ -43,9 +42,9 @@ std::vector<KernelCell> kernels_of(const Analysis& analysis, const std::string* 
       continue;
     }
     const auto [entry, is_new] =
-        cells.try_emplace({record.stage, record.kernel_name, record.family});
+        cells.try_emplace({record.stage.text(), record.kernel_name, record.family});
     KernelCell& cell = entry->second;
-    cell.stage = record.stage;
+    cell.stage = record.stage.text();
     cell.kernel = record.kernel_name;
     cell.family = record.family;
     cell.min_ns = is_new ? record.min_ns : std::min(cell.min_ns, record.min_ns);
@@ -68,7 +67,7 @@ void add_ledgers(const Analysis& analysis, const std::string* device, bool is_sh
                  StageCell& cell) {
   std::int64_t instances = 0;
   for (const StageLedger& row : analysis.ledgers) {
-    if (row.stage != cell.stage || (device != nullptr && row.device != *device)) {
+    if (row.stage.text() != cell.stage || (device != nullptr && row.device != *device)) {
       continue;
     }
     instances += row.num_instances;
@@ -129,7 +128,7 @@ std::vector<StageCell> stages_of(const Analysis& analysis, const std::string* de
     add_efficiency(analysis, num_shares, cell);
     cells.push_back(std::move(cell));
   }
-  const std::string outside(kOutsideStages);
+  const std::string& outside = kRowWords[static_cast<std::size_t>(RowKind::kOutside)];
   if (const auto found = kernel_ns.find(outside); found != kernel_ns.end()) {
     StageCell cell;
     cell.stage = outside;
@@ -159,7 +158,7 @@ std::vector<CollectiveCall> collectives_of(const Collectives& collectives,
   std::vector<CollectiveCall> calls;
   for (const CollectiveLaunch& launch : collectives.launches) {
     if (device == nullptr || launch.device == *device) {
-      calls.push_back({launch.communicator, launch.sequence, launch.stage, launch.kernel,
+      calls.push_back({launch.communicator, launch.sequence, launch.stage.text(), launch.kernel,
                        launch.start_ns, launch.duration_ns});
     }
   }

@@ -55,7 +55,7 @@ class Made {
     return *this;
   }
   Made& busy(const std::string& stage, std::int64_t window_ns, std::int64_t compute_ns) {
-    StageLedger row{stage, "cuda:0", 1, {}};
+    StageLedger row{row_name(stage), "cuda:0", 1, {}};
     row.ledger.window_ns = window_ns;
     row.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = compute_ns;
     analysis_.ledgers.push_back(row);

@@ -190,7 +190,7 @@ void expect_sums(const Profile& found) {
     ASSERT_EQ(row.ledger.sum_ns(), row.ledger.window_ns);
     ASSERT_GE(*std::min_element(row.ledger.buckets_ns.begin(), row.ledger.buckets_ns.end()), 0);
     if (std::any_of(analysis.stages.begin(), analysis.stages.end(),
-                    [&](const StageSummary& stage) { return stage.stage == row.stage; })) {
+                    [&](const StageSummary& stage) { return stage.stage == row.stage.text(); })) {
       staged_ns[row.device] += row.ledger.window_ns;
     }
   }

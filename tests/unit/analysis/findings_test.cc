@@ -31,7 +31,7 @@ Analysis analysis_with(const std::vector<Part>& parts, const std::string& stage 
   analysis.capture_ns = 1'000'000'000;
   analysis.devices = {{"cuda:0", "Some GPU", 0, 1}};
   StageLedger row;
-  row.stage = stage;
+  row.stage = row_name(stage);
   row.device = "cuda:0";
   row.ledger.window_ns = analysis.capture_ns;
   std::int64_t rest = row.ledger.window_ns;
@@ -63,7 +63,7 @@ void add_kernel(Analysis& analysis, const char* name, const char* family, std::i
   kernel.kernel_name = name;
   kernel.family = family;
   kernel.device = "cuda:0";
-  kernel.stage = "decode";
+  kernel.stage = row_name("decode");
   kernel.calls = calls;
   kernel.total_ns = calls * mean_ns;
   kernel.median_ns = mean_ns;
@@ -355,7 +355,7 @@ TEST(Findings, OneBlockOnAWholeGpu) {
   LaunchGroup group;
   group.kernel_name = "matmul";
   group.family = "gemm";
-  group.stage = "all";
+  group.stage = row_name("all");
   group.gpu = "cuda:0";
   group.shape = {{1, 1, 1}, {32, 1, 1}};
   group.calls = 1;
@@ -707,7 +707,7 @@ TEST(Findings, EvidenceQuotesStageNames) {
   analysis.ledgers.push_back(other);
   add_kernel(analysis, "ncclAllReduce", "communication", 10, 10'000'000);
   add_kernel(analysis, "ncclAllReduce", "communication", 10, 4'000'000);
-  analysis.kernels[0].stage = analysis.kernels[1].stage = name;
+  analysis.kernels[0].stage = analysis.kernels[1].stage = row_name(name);
   analysis.kernels[1].device = "cuda:1";
   analysis.stages.resize(1);
   analysis.stages[0].stage = name;

@@ -36,7 +36,7 @@ constexpr const char* kMangled[] = {"", "_Z4gemm"};
 
 Made make(const std::vector<Launch>& launches) {
   Made made;
-  made.stages.names = {"prefill", "decode"};
+  made.stages.names = {row_name("prefill"), row_name("decode")};
   made.stages.is_nested = {false, false};
   made.stages.instances.resize(2);
   made.stages.instances[1].stage = 1;
@@ -86,7 +86,7 @@ TEST(LaunchGroups, AShapeOrAStageMakesAGroup) {
   EXPECT_EQ(groups[0].kernel_name, "gemm<int>");
   EXPECT_EQ(groups[0].mangled_name, "_Z4gemm");
   EXPECT_EQ(groups[0].family, "gemm");
-  EXPECT_EQ(groups[0].stage, "prefill");
+  EXPECT_EQ(groups[0].stage.text(), "prefill");
   EXPECT_EQ(groups[0].gpu, "cuda:4");
   EXPECT_EQ(groups[0].calls, 2);
   EXPECT_EQ(groups[0].total_ns, 100);
@@ -94,8 +94,8 @@ TEST(LaunchGroups, AShapeOrAStageMakesAGroup) {
   EXPECT_EQ(groups[0].max_ns, 60);
   EXPECT_EQ(groups[0].first_ns, 100);
   EXPECT_EQ(groups[1].shape.block[0], 128);
-  EXPECT_EQ(groups[2].stage, "decode");
-  EXPECT_EQ(groups[3].stage, "outside");
+  EXPECT_EQ(groups[2].stage.text(), "decode");
+  EXPECT_EQ(groups[3].stage.text(), "outside");
   EXPECT_EQ(groups[3].family, "other");
   EXPECT_EQ(groups[3].mangled_name, "");
   EXPECT_EQ(groups[3].device, 1);
@@ -149,7 +149,7 @@ TEST(LaunchGroups, SumsAreExactAndMediansLieWithinAStep) {
                              [](const auto& a, const auto& b) { return a.total_ns > b.total_ns; }));
   for (const LaunchGroup& group : groups) {
     std::vector<std::int64_t>& all =
-        expected.at({group.kernel_name, group.mangled_name, group.stage,
+        expected.at({group.kernel_name, group.mangled_name, group.stage.text(),
                      group.shape.grid[0] == 8 ? 1 : 0, group.device, group.process});
     std::sort(all.begin(), all.end());
     std::int64_t total = 0;

@@ -527,28 +527,29 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
     std::map<std::string, Ledger> phases;  // summed by device: they must be the capture
     for (const StageLedger& ledger : analysis.ledgers) {
       ASSERT_EQ(ledger.ledger.sum_ns(), ledger.ledger.window_ns);
-      if (ledger.stage == "startup" || ledger.stage == "steady" || ledger.stage == "ending") {
+      if (ledger.stage.text() == "startup" || ledger.stage.text() == "steady" ||
+          ledger.stage.text() == "ending") {
         ASSERT_GE(
             *std::min_element(ledger.ledger.buckets_ns.begin(), ledger.ledger.buckets_ns.end()), 0);
         phases[ledger.device].add(ledger.ledger);
         continue;
       }
-      if (ledger.stage == "capture" && phases.contains(ledger.device)) {
+      if (ledger.stage.text() == "capture" && phases.contains(ledger.device)) {
         ASSERT_EQ(phases[ledger.device].buckets_ns, ledger.ledger.buckets_ns) << "recording " << i;
         ++num_split;
       }
-      if (ledger.stage == "capture" || ledger.stage == "all") {
+      if (ledger.stage.text() == "capture" || ledger.stage.text() == "all") {
         continue;
       }
-      const Plain::Buckets& plain = expected[{ledger.stage, ledger.device}];
+      const Plain::Buckets& plain = expected[{ledger.stage.text(), ledger.device}];
       for (std::size_t b = 0; b < kNumBuckets; ++b) {
         const auto found = plain.find(kBucketNames[b]);
         ASSERT_EQ(ledger.ledger.buckets_ns[b], found == plain.end() ? 0 : found->second)
-            << "recording " << i << " " << ledger.stage << " " << ledger.device << " "
+            << "recording " << i << " " << ledger.stage.text() << " " << ledger.device << " "
             << kBucketNames[b];
         seen[kBucketNames[b]] += ledger.ledger.buckets_ns[b];
       }
-      expected.erase({ledger.stage, ledger.device});
+      expected.erase({ledger.stage.text(), ledger.device});
       ++num_ledgers;
     }
     ASSERT_TRUE(expected.empty()) << "recording " << i << ": a ledger is missing";
@@ -587,7 +588,7 @@ TEST(Ledger, BinsOfItsHistorySumToTheCapture) {
     const Analysis analysis = profile(trace_of(recording, nullptr), rules()).analysis;
     std::map<std::string, Ledger> captures;
     for (const StageLedger& ledger : analysis.ledgers) {
-      if (ledger.stage == "capture") {
+      if (ledger.stage.text() == "capture") {
         captures[ledger.device] = ledger.ledger;
       }
     }
@@ -677,8 +678,9 @@ TEST(Ledger, WhatTheProgramCallsWarmUpIsStartUp) {
     }
     made.range(thread, 0, range_end_ns, range);
     const Analysis analysis = profile(made.finish(), rules()).analysis;
-    const auto steady = std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
-                                     [](const StageLedger& row) { return row.stage == "steady"; });
+    const auto steady =
+        std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
+                     [](const StageLedger& row) { return row.stage.kind == RowKind::kSteady; });
     return steady == analysis.ledgers.end() ? -1 : steady->ledger.window_ns;
   };
   EXPECT_EQ(steady_of("warmup", 200 * kMs - 5), 20 * kMs - 10) << "the last two passes";

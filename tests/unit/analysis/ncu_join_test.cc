@@ -55,12 +55,13 @@ TEST(KernelMatch, HostileNamesAreJustNames) {
 // -- joining
 
 LaunchGroup group(std::string name, std::int64_t total_ns, std::int64_t calls,
-                  std::int32_t grid = 8, std::string stage = "all", std::string mangled = "") {
+                  std::int32_t grid = 8, const std::string& stage = "all",
+                  std::string mangled = "") {
   LaunchGroup made;
   made.gpu = "cuda:0";
   made.kernel_name = std::move(name);
   made.mangled_name = std::move(mangled);
-  made.stage = std::move(stage);
+  made.stage = row_name(stage);
   made.shape = {{grid, 1, 1}, {128, 1, 1}};
   made.calls = calls;
   made.total_ns = total_ns;

@@ -260,7 +260,7 @@ TEST(NcuPlan, AStageIsACommandWithItsOwnCount) {
   EXPECT_THAT(plan.commands[1].names, ElementsAre("x", "y"));
   EXPECT_EQ(plan.commands[1].launch_skip, 3);
   for (const PlannedKernel& kernel : plan.kernels) {
-    EXPECT_THAT(plan.commands.at(kernel.command).stages, ElementsAre(kernel.group.stage));
+    EXPECT_THAT(plan.commands.at(kernel.command).stages, ElementsAre(kernel.group.stage.text()));
   }
   // Without the gate launches of these names count wherever they are made.
   options.is_gated = false;

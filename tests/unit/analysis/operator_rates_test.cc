@@ -61,7 +61,7 @@ TEST(OperatorRates, RowsByStageAndSizeOfTheWeights) {
                          .op("aten::bmm", bf16("[[5, 2, 3], [5, 3, 4]]"))
                          .rates();
   ASSERT_EQ(rates.rows.size(), 1U);
-  EXPECT_EQ(rates.rows[0].stage, "prefill");
+  EXPECT_EQ(rates.rows[0].stage.text(), "prefill");
   EXPECT_EQ(rates.rows[0].num_inputs, 3);
   EXPECT_EQ(rates.rows[0].num_outputs, 4);
   EXPECT_EQ(rates.rows[0].calls, 3);

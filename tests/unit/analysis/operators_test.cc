@@ -38,7 +38,7 @@ struct Case {
   std::int64_t whole_ns = 0;
 
   explicit Case(const std::vector<Launch>& launches) {
-    stages.names = {"prefill"};
+    stages.names = {row_name("prefill")};
     stages.is_nested = {false};
     stages.instances.resize(1);
     const std::uint16_t process = made.add_process();
@@ -78,7 +78,7 @@ struct Case {
 std::vector<std::string> rows_of(const Operators& operators) {
   std::vector<std::string> texts;
   for (const OperatorRecord& row : operators.rows) {
-    texts.push_back(row.name + " " + row.stage + " " + std::to_string(row.total_ns) + " " +
+    texts.push_back(row.name + " " + row.stage.text() + " " + std::to_string(row.total_ns) + " " +
                     std::to_string(row.calls) + " " + std::to_string(row.num_kernels));
   }
   return texts;

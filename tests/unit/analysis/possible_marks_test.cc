@@ -22,7 +22,7 @@ RangeTotal range(std::string name, std::int64_t kernel_ns, std::int64_t instance
 std::vector<std::string> options_for(const std::vector<RangeTotal>& ranges,
                                      const std::string& stage = "all", std::int64_t kernel_ns = 0) {
   Stages stages;
-  stages.names = {stage};
+  stages.names = {row_name(stage)};
   std::vector<std::string> options;
   for (const PossibleMark& mark : possible_marks(stages, ranges, kernel_ns)) {
     options.push_back(mark.option);
@@ -82,7 +82,7 @@ TEST(PossibleMarks, NumberedNamesAreOnePrefix) {
 
 TEST(PossibleMarks, SumTheRangesOfTheirPrefix) {
   Stages stages;
-  stages.names = {"all"};
+  stages.names = {row_name("all")};
   const auto marks = possible_marks(stages, {range("it 1", 3, 2), range("it 2", 4, 5)});
   ASSERT_EQ(marks.size(), 1U);
   EXPECT_EQ(marks[0].kernel_ns, 7);

@@ -26,7 +26,7 @@ StageInstance instance(std::uint32_t stage, std::int64_t start_ns, std::int64_t 
 
 Stages stages_of(std::vector<StageInstance> instances) {
   Stages stages;
-  stages.names = {"prefill", "decode"};
+  stages.names = {row_name("prefill"), row_name("decode")};
   stages.is_nested = {false, false};
   stages.instances = std::move(instances);
   return stages;

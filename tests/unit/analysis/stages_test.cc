@@ -39,12 +39,20 @@ Stages stages_of(const std::vector<Range>& rows) {
   return find_stages(trace_of(rows), rules, 0, 1000);
 }
 
+std::vector<std::string> names_of(const Stages& stages) {
+  std::vector<std::string> names;
+  for (const RowName& name : stages.names) {
+    names.push_back(name.text());
+  }
+  return names;
+}
+
 // "stage tokens" of each instance, by start.
 std::vector<std::string> found(const std::vector<Range>& rows) {
   const Stages stages = stages_of(rows);
   std::vector<std::string> texts;
   for (const StageInstance& instance : stages.instances) {
-    texts.push_back(stages.names[instance.stage] +
+    texts.push_back(stages.names[instance.stage].text() +
                     (instance.tokens ? " " + std::to_string(*instance.tokens) : ""));
   }
   return texts;
@@ -81,7 +89,7 @@ TEST(Stages, WithoutMarksAllWorkIsInTheOneStage) {
 
 TEST(Stages, StepsAloneAreDecode) {
   const Stages stages = stages_of({{"LLM", "decode_step", 0, 10}, {"LLM", "decode_step", 10, 20}});
-  EXPECT_THAT(stages.names, ElementsAre("decode"));
+  EXPECT_THAT(names_of(stages), ElementsAre("decode"));
   EXPECT_FALSE(stages.is_nested[0]);
 }
 
@@ -133,13 +141,13 @@ TEST(Stages, TheSourceNamesTheEngine) {
 // A profiler's steps say least: any other mark comes before them.
 TEST(Stages, StepsOfTheProfilerComeLast) {
   const Stages alone = stages_of({{"", "ProfilerStep#6", 0, 10}, {"", "ProfilerStep#7", 10, 20}});
-  EXPECT_THAT(alone.names, ElementsAre("step"));
+  EXPECT_THAT(names_of(alone), ElementsAre("step"));
   EXPECT_TRUE(alone.instances[0].is_process_wide) << "autograd has threads of its own";
   EXPECT_TRUE(alone.are_steps);
   EXPECT_THAT(found({{"", "ProfilerStep#6", 0, 10}, {"", "step[DECODE bs=8]", 1, 9}}),
               ElementsAre("decode 8"));
   const Stages ruled = stages_of({{"", "ProfilerStep#6", 0, 10}, {"", "my_prefill", 1, 9}});
-  EXPECT_THAT(ruled.names, ElementsAre("prefill"));
+  EXPECT_THAT(names_of(ruled), ElementsAre("prefill"));
   EXPECT_FALSE(ruled.are_steps);
   EXPECT_EQ(ruled.engine, "");
 }
@@ -218,7 +226,7 @@ TEST(Stages, RulesOfAUsersFileComeFirstWhereOneFits) {
   const Stages own = find_stages(
       trace_of({{"LLM", "prefill", 0, 9}, {"app", "read 7", 10, 20}, {"", "decode", 20, 30}}),
       rules, 0, 1000);
-  EXPECT_THAT(own.names, ElementsAre("prefill", "decode"));
+  EXPECT_THAT(names_of(own), ElementsAre("prefill", "decode"));
   EXPECT_EQ(own.instances.size(), 2U);
   EXPECT_EQ(own.source, "rules of my.yaml and conf/rules/stages.yaml");
   const Stages marked =
@@ -235,13 +243,13 @@ TEST(Stages, AWordOfARowIsRenamed) {
         trace_of(
             {{"LLM", word.c_str(), 0, 9}, {"", "mine", 20, 30}, {"LLM", word.c_str(), 40, 50}}),
         rules, 0, 1000);
-    EXPECT_THAT(stages.names, ElementsAre(word + " (marked)"));
+    EXPECT_THAT(names_of(stages), ElementsAre(word + " (marked)"));
     EXPECT_EQ(stages.instances.size(), 3U);
     ASSERT_EQ(stages.notes.size(), 1U);
     EXPECT_EQ(stages.notes[0].kind, "stage_renamed");
     EXPECT_THAT(stages.notes[0].sentence, testing::HasSubstr("'" + word + " (marked)'"));
   }
-  EXPECT_THAT(stages_of({{"LLM", "capture", 0, 9}, {"LLM", "prefill", 10, 19}}).names,
+  EXPECT_THAT(names_of(stages_of({{"LLM", "capture", 0, 9}, {"LLM", "prefill", 10, 19}})),
               ElementsAre("prefill"))
       << "domain LLM has stages of its own, and capture is none";
 }
@@ -255,7 +263,7 @@ TEST(Stages, AnOpenRangeIsClosedAtTheEndAndFlagged) {
 
 TEST(Stages, WithoutMarksEverythingIsOne) {
   const Stages stages = stages_of({});
-  EXPECT_THAT(stages.names, ElementsAre("all"));
+  EXPECT_THAT(names_of(stages), ElementsAre("all"));
   EXPECT_EQ(stages.instances[0].end_ns, 1000);
   EXPECT_THAT(stages.source, testing::HasSubstr("no stage marks"));
 }
@@ -291,8 +299,9 @@ TEST(StepWindows, KernelsWithoutARecordedLaunchAreOfTheStepBefore) {
   }
   made.kernel(stream, 30 * kMs, 31 * kMs, "gemm");  // later: another process
   const Analysis analysis = profile(made.finish(), Rules()).analysis;
-  const auto step = std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
-                                 [](const StageLedger& row) { return row.stage == "decode"; });
+  const auto step =
+      std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
+                   [](const StageLedger& row) { return row.stage.text() == "decode"; });
   ASSERT_NE(step, analysis.ledgers.end());
   EXPECT_EQ(step->ledger.window_ns, 10 * kMs);
   EXPECT_EQ(step->ledger[Bucket::kUnattributed], 0);

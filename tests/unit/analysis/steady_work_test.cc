@@ -26,7 +26,7 @@ struct Made {
                            {{"stages", Json::array()}});
 
   Made() {
-    stages.names = {"all"};
+    stages.names = {row_name("all")};
     stages.is_nested = {false};
     stages.instances.resize(1);
     TraceBuilder builder;
@@ -53,7 +53,7 @@ struct Made {
 
 StageLedger phase(const char* name, std::int64_t start_ns, std::int64_t end_ns) {
   StageLedger row;
-  row.stage = name;
+  row.stage = row_name(name);
   row.device = "cuda:0";
   row.start_ns = start_ns;
   row.end_ns = end_ns;
@@ -90,8 +90,8 @@ TEST(SteadyWork, ChainsOfThePhaseAreAStageOfTheirOwn) {
   const auto chains = find_kernel_chains(made.trace, {made.trace, made.rules}, made.stages,
                                          made.attribution, windows);
   ASSERT_EQ(chains.size(), 2U);
-  EXPECT_EQ(chains[0].stage, "all");
-  EXPECT_EQ(chains[1].stage, "steady");
+  EXPECT_EQ(chains[0].stage.text(), "all");
+  EXPECT_EQ(chains[1].stage.text(), "steady");
   EXPECT_EQ(chains[1].mover_ns, 30);
 }
 

@@ -248,7 +248,7 @@ TEST(StepTime, IsTheSameInReportsAndComparisons) {
   EXPECT_EQ(key_of(), "steps[stage=step].gpu_window_median_ns");
   stage.num_instances = 1;
   LedgerMetrics& ledger = metrics.ledgers.emplace_back();
-  ledger.stage = "step";
+  ledger.stage = row_name("step");
   ledger.device = "cuda:0";
   ledger.window_ns = 170 * kMs;
   EXPECT_EQ(key_of(), "ledgers[stage=step,device=cuda:0].window_ns");

@@ -87,14 +87,14 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   analysis.baseline = {times("prefill"), times("decode_step"), times(name)};
   analysis.overheads = {{"decode", 1e6, 1.4e6, 0.4}};
   analysis.devices = {{"cuda:0", name, 12'000'000, 40}};
-  StageLedger ledger{"decode", "cuda:0", 3, {}};
+  StageLedger ledger{row_name("decode"), "cuda:0", 3, {}};
   ledger.ledger.window_ns = 15'000'000;
   ledger.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = 5'000'000;
   ledger.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kLaunchLate)] = 10'000'000;
   analysis.ledgers = {ledger};
   KernelRecord kernel;
   kernel.kernel_name = kernel.short_name = name;
-  kernel.stage = name;
+  kernel.stage = row_name(name);
   kernel.family = "gemv";
   kernel.device = "cuda:0";
   kernel.total_ns = 12'000'000;
@@ -106,7 +106,7 @@ Analysis whole(const std::string& name = "gemv_kernel") {
       Operators{name, true, 11'000'000, 12'000'000, {}, {{name, 11'000'000, 3}}, {}};
   OperatorRecord op;
   op.name = name;
-  op.stage = "decode";
+  op.stage = row_name("decode");
   op.total_ns = 11'000'000;
   op.calls = 3;
   analysis.operators->rows = {op};
@@ -480,7 +480,7 @@ TEST(Stakeholder, OneStepOfAServerHasASpeed) {
   metrics.stages[0].tokens = 32;
   metrics.steps.clear();
   metrics.ledgers.assign(1, {});
-  metrics.ledgers[0].stage = "decode";
+  metrics.ledgers[0].stage = row_name("decode");
   metrics.ledgers[0].window_ns = 474'000'000;
   metrics.ledgers[0].buckets_ns[static_cast<std::size_t>(Bucket::kUnrecorded)] = 464'000'000;
   const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
@@ -489,7 +489,8 @@ TEST(Stakeholder, OneStepOfAServerHasASpeed) {
       HasSubstr(
           "A decode step makes 32 tokens in 10.0 ms: at best 3,200 tokens per second, "
           "10.0 ms per token for each user (one step was recorded, so the time between steps is not known)."));
-  metrics.stages[0].stage = metrics.ledgers[0].stage = "mixed";
+  metrics.stages[0].stage = "mixed";
+  metrics.ledgers[0].stage = row_name("mixed");
   EXPECT_THAT(
       text(),
       HasSubstr(
@@ -568,8 +569,8 @@ TEST(Report, AKernelOfTwoStagesIsOneRowOfAFileAndOneOfTwoGpusIsTwo) {
     kernel.total_ns = 1'000'000;
     kernel.calls = 10;
   }
-  metrics.kernels[0].stage = "prefill";
-  metrics.kernels[1].stage = "decode";
+  metrics.kernels[0].stage = row_name("prefill");
+  metrics.kernels[1].stage = row_name("decode");
   metrics.kernels[2].device = "cuda:1";
   for (const auto& [file, text] : report_files(metrics, {}, Timeline())) {
     if (file == "kernels.md") {
@@ -616,7 +617,7 @@ TEST(Stakeholder, APriceGivesTheCostOfAMillionTokens) {
   // A recorded step of a few milliseconds is too little.
   metrics.aggregates.source = "the recording";
   metrics.ledgers.assign(1, {});
-  metrics.ledgers[0].stage = "decode";
+  metrics.ledgers[0].stage = row_name("decode");
   metrics.ledgers[0].window_ns = 10'000'000;
   EXPECT_THAT(markdown_text(stakeholder_document(metrics, options)),
               Not(HasSubstr("a million tokens")));

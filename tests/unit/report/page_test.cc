@@ -30,7 +30,7 @@ Metrics metrics_with(const std::string& name, std::size_t num_kernels) {
     row.kernel_name = name + std::to_string(i);
     row.short_name = row.kernel_name;
     row.device = "cuda:0";
-    row.stage = "decode";
+    row.stage = row_name("decode");
     row.family = "gemm";
     row.total_ns = 1000;
     row.calls = 1;

@@ -99,7 +99,7 @@ TEST(PlainWords, TheTimeOfAStepIsTheSameEverywhere) {
   metrics.stages[0].num_instances = 1;
   metrics.stages[0].tokens = 32;
   metrics.ledgers.assign(1, {});
-  metrics.ledgers[0].stage = "step";
+  metrics.ledgers[0].stage = row_name("step");
   metrics.ledgers[0].window_ns = 160 * kMs;
   metrics.steps.clear();
   const auto one = headline_time(metrics);

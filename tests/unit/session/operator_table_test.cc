@@ -24,7 +24,7 @@ TEST(OperatorTable, OperatorsSumOverLayersAndStayApartByStage) {
   const Operators operators = operators_of(a_table());
   ASSERT_EQ(operators.rows.size(), 4U);
   EXPECT_EQ(operators.rows[0].name, "MUL_MAT ffn_up");
-  EXPECT_EQ(operators.rows[0].stage, "prefill");
+  EXPECT_EQ(operators.rows[0].stage.text(), "prefill");
   EXPECT_EQ(operators.rows[0].total_ns, 700);
   EXPECT_EQ(operators.rows[0].calls, 2);
   EXPECT_EQ(operators.rows[0].flops, 100);
@@ -91,8 +91,8 @@ TEST(OperatorTable, AWordOfARowIsNoStage) {
   read_operators(bundle.path(), evidence);
   ASSERT_TRUE(evidence.operators);
   ASSERT_EQ(evidence.operators->rows.size(), 3U);
-  EXPECT_EQ(evidence.operators->rows[0].stage, "capture (marked)");
-  EXPECT_EQ(evidence.operators->rows[2].stage, "");
+  EXPECT_EQ(evidence.operators->rows[0].stage.text(), "capture (marked)");
+  EXPECT_EQ(evidence.operators->rows[2].stage.text(), "");
   ASSERT_EQ(evidence.diagnostics.size(), 1U);
   EXPECT_EQ(evidence.diagnostics[0].kind, "stage_renamed");
 }

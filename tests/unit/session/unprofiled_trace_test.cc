@@ -77,7 +77,7 @@ TEST(Baseline, EnginesSayTheirTokens) {
 
 TEST(Baseline, WithoutMarksEverythingIsOneStage) {
   const auto stages = stages_of(run_of({{"NCCL", "AllReduce", 2100, 2200}}), {});
-  EXPECT_THAT(stages.names, ElementsAre("all"));
+  EXPECT_THAT(stages.names, ElementsAre(row_name("all")));
   EXPECT_THAT(stages.source, HasSubstr("no stage marks"));
 }
 
