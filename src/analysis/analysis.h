@@ -123,7 +123,7 @@ struct StageLedger {
 
 // A stage: number of instances, duration on the host, and GPU time of its launches.
 struct StageSummary {
-  std::string stage;
+  RowName stage;
   bool is_nested = false;  // decode_step inside decode
   std::int64_t num_instances = 0;
   std::int64_t num_open = 0;  // still open when the recording ended: in no mean

@@ -17,6 +17,7 @@
 #include "analysis/efficiency.h"
 #include "analysis/median.h"
 #include "model/lower_bound.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -82,8 +83,8 @@ void add_ratios(const std::vector<const StageStep*>& steps, const Analysis& anal
 }
 
 // A draft model has other sizes than the model that was named.
-bool has_cost(const std::string& stage) {
-  return stage != "draft" && stage != "idle";
+bool has_cost(const RowName& stage) {
+  return role_of(stage) != StageRole::kDraft && role_of(stage) != StageRole::kIdle;
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "results/row.h"
+
 namespace gpuwhy {
 
 struct Analysis;
@@ -13,7 +15,7 @@ struct EfficiencySetup;
 
 // Steps of one stage with about the same number of sequences.
 struct Composition {
-  std::string stage;
+  RowName stage;
   // Up to a power of two: 1, 2, 3 to 4, 5 to 8, ...
   std::int64_t least_sequences = 0;
   std::int64_t most_sequences = 0;

@@ -26,6 +26,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "model/lower_bound.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -45,7 +46,7 @@ struct Clocks {
 };
 
 // Replicas of the model whose steps are in a stage.
-std::int64_t count_replicas(const Analysis& analysis, const std::string& stage) {
+std::int64_t count_replicas(const Analysis& analysis, const RowName& stage) {
   std::set<std::uint32_t> groups;
   for (const StageStep& step : analysis.steps) {
     if (analysis.stages[step.stage].stage == stage) {
@@ -63,7 +64,7 @@ Clocks clocks_of(const Analysis& analysis, const StageSummary& stage) {
   std::int64_t busy_ns = 0;
   std::int64_t num_devices = 0;
   for (const StageLedger& row : analysis.ledgers) {
-    if (row.stage.text() == stage.stage) {
+    if (row.stage == stage.stage) {
       // Time without recorded GPU activity does not measure the model.
       window_ns += row.ledger.window_ns - row.ledger.unrecorded_before_ns();
       busy_ns +=
@@ -145,7 +146,7 @@ class Judge {
     // `cost` is what the model needs, `executed` what usual kernels compute for it.
     LlmCost cost;
     LlmCost executed;
-    with_context(fmt::format("while counting what stage {} costs", stage.stage),
+    with_context(fmt::format("while counting what stage {} costs", stage.stage.text()),
                  [&] { add_costs(work, cost, executed, row); });
     if (std::string reason = contradiction(stage, row); !reason.empty()) {
       row = {};
@@ -176,9 +177,9 @@ class Judge {
   // with a row per token. Kernels of CUDA graphs are left out: engines pad their batches.
   std::string contradiction(const StageSummary& stage, const StageEfficiency& row) const {
     const Llm& llm = setup_.llm;
-    const bool is_given =
-        setup_.batch || (stage.stage == "prefill" ? setup_.prompt_tokens.has_value()
-                                                  : setup_.new_tokens.has_value());
+    const bool is_given = setup_.batch || (role_of(stage.stage) == StageRole::kPrefill
+                                               ? setup_.prompt_tokens.has_value()
+                                               : setup_.new_tokens.has_value());
     const bool is_plain = !llm.moe && !llm.vision && llm.mtp_layers == 0 &&
                           llm.dense_ff != llm.hidden && llm.dense_ff != llm.heads * llm.head_dim &&
                           std::ranges::all_of(llm.layers, &LlmLayer::has_feed_forward);
@@ -187,13 +188,14 @@ class Judge {
         llm.layers.empty()) {
       return "";
     }
-    const std::string_view name =
-        stage.stage == "decode_step" ? std::string_view("decode") : std::string_view(stage.stage);
+    // A step lies in its loop, which is what launches are counted of.
+    const bool is_step = role_of(stage.stage) == StageRole::kDecodeStep;
     const auto num_layers = static_cast<std::int64_t>(llm.layers.size());
     for (const ProductRows& product : analysis_.operators->rates.rows) {
-      if (product.stage.text() != name || product.num_inputs != llm.dense_ff ||
-          product.num_outputs != llm.hidden || product.calls % num_layers != 0 ||
-          product.rows % num_layers != 0) {
+      if (!(is_step ? role_of(product.stage) == StageRole::kDecode
+                    : product.stage == stage.stage) ||
+          product.num_inputs != llm.dense_ff || product.num_outputs != llm.hidden ||
+          product.calls % num_layers != 0 || product.rows % num_layers != 0) {
         continue;
       }
       const auto tokens = static_cast<double>(row.tokens);
@@ -236,11 +238,12 @@ class Judge {
           static_cast<double>(num_passes) * (static_cast<double>(passes.work.cached_tokens) +
                                              static_cast<double>(passes.work.new_tokens + 1) / 2);
     }
-    if (row.stage == "prefill" && setup_.image) {
+    if (role_of(row.stage) == StageRole::kPrefill && setup_.image) {
       add_images(static_cast<std::int64_t>(work.passes.size()), cost);
       add_images(static_cast<std::int64_t>(work.passes.size()), executed);
     }
-    const bool has_context = row.stage != "prefill" && row.stage != "mixed";
+    const bool has_context =
+        role_of(row.stage) != StageRole::kPrefill && role_of(row.stage) != StageRole::kMixed;
     row.mean_context = has_context ? contexts / static_cast<double>(row.passes) : 0;
     row.flops = cost.total_flops();
     row.executed_flops = executed.total_flops();
@@ -289,7 +292,7 @@ class Judge {
 
   // A ratio above one is a bug or a wrong input, and must not be rounded away.
   void check_ratios(const StageEfficiency& row) {
-    if (row.stage == "decode_step") {
+    if (role_of(row.stage) == StageRole::kDecodeStep) {
       return;  // decode says the same
     }
     const double mfu = row.mfu.wall_fraction.value_or(0);
@@ -298,7 +301,7 @@ class Judge {
       result_.errors.push_back(fmt::format(
           "{}: MFU is {}, which cannot be: check the model ({}), its token counts ({} tokens in {}), "
           "the GPU ({}) and the dtype ({})",
-          row.stage, format_fraction(mfu), setup_.model_name, row.tokens,
+          row.stage.text(), format_fraction(mfu), setup_.model_name, row.tokens,
           count_of(row.passes, "pass"), result_.gpu, result_.dtype));
     }
     const double least =
@@ -307,13 +310,13 @@ class Judge {
       result_.notes.push_back(fmt::format(
           "{}: MBU of {} expects uniform routing; with every token on the same experts it is {}: "
           "the routing was skewed",
-          row.stage, format_fraction(mbu), format_fraction(least)));
+          row.stage.text(), format_fraction(mbu), format_fraction(least)));
     } else if (mbu > 1) {
       result_.errors.push_back(
           fmt::format("{}: MBU is {}, which cannot be: check the model and how its weights are "
                       "stored ({}), its "
                       "token counts ({} tokens in {}) and the GPU's bandwidth ({})",
-                      row.stage, format_fraction(mbu), setup_.llm.weight_dtype, row.tokens,
+                      row.stage.text(), format_fraction(mbu), setup_.llm.weight_dtype, row.tokens,
                       count_of(row.passes, "pass"), result_.gpu));
     }
   }
@@ -387,13 +390,14 @@ Efficiency efficiency_of(const Analysis& analysis, const EfficiencySetup& given)
   const RecordedWork work = recorded_work(analysis, setup);
   Judge judge(analysis, setup, result);
   for (const StageSummary& stage : analysis.stages) {
-    if (stage.stage == "prefill") {
+    const StageRole role = role_of(stage.stage);
+    if (role == StageRole::kPrefill) {
       judge.add_stage(stage, work.prefill);
-    } else if (stage.stage == "decode" || stage.stage == "decode_step") {
+    } else if (is_decode(stage.stage)) {
       judge.add_stage(stage, work.decode);
-    } else if (stage.stage == "mixed") {
+    } else if (role == StageRole::kMixed) {
       judge.add_stage(stage, work.mixed);
-    } else if (stage.stage == "verify") {
+    } else if (role == StageRole::kVerify) {
       judge.add_stage(stage, work.verify);
     }
   }

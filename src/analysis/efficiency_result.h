@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "results/row.h"
+
 namespace gpuwhy {
 
 // The diagnostic of a model that does not fit the recording.
@@ -20,7 +22,7 @@ struct TwoClocks {
 
 // What a stage achieved, relative to what the GPUs could have done.
 struct StageEfficiency {
-  std::string stage;
+  RowName stage;
   std::int64_t passes = 0;   // forward passes: prompts, or steps
   std::int64_t tokens = 0;   // computed: read, made or verified
   double mean_context = 0;   // of a request in decode or verify; 0 for prefill and mixed

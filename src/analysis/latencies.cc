@@ -16,6 +16,7 @@
 #include "analysis/median.h"
 #include "base/sort_runs.h"
 #include "base/units.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -23,10 +24,10 @@ namespace {
 constexpr const char* kNoGpuWork = "length of the mark on the host: no GPU work was recorded";
 
 // The finished steps of one stage, in time order.
-std::vector<const StageStep*> steps_in(const Analysis& analysis, const std::string& stage) {
+std::vector<const StageStep*> steps_in(const Analysis& analysis, StageRole role) {
   std::vector<const StageStep*> steps;
   for (const StageStep& step : analysis.steps) {
-    if (analysis.stages[step.stage].stage == stage && !step.is_open) {
+    if (role_of(analysis.stages[step.stage].stage) == role && !step.is_open) {
       steps.push_back(&step);
     }
   }
@@ -35,16 +36,10 @@ std::vector<const StageStep*> steps_in(const Analysis& analysis, const std::stri
   return steps;
 }
 
-// The stage whose instances are decode steps, or loops of them; empty if there is none.
-std::string decode_stage(const Analysis& analysis) {
-  for (const char* name : {"decode_step", "decode"}) {
-    if (std::any_of(analysis.steps.begin(), analysis.steps.end(), [&](const StageStep& step) {
-          return analysis.stages[step.stage].stage == name && !step.is_open;
-        })) {
-      return name;
-    }
-  }
-  return "";
+// Decode steps, or loops of them where no step is marked.
+std::vector<const StageStep*> decode_steps(const Analysis& analysis) {
+  std::vector<const StageStep*> steps = steps_in(analysis, StageRole::kDecodeStep);
+  return steps.empty() ? steps_in(analysis, StageRole::kDecode) : steps;
 }
 
 // Whether marks are at least as long as the GPU work launched in them. Then the host waited.
@@ -62,11 +57,11 @@ bool marks_cover_work(const std::vector<const StageStep*>& steps) {
 
 // Whether GPU work of the stage is missing from the recording: launches waited for work that is not
 // there, as in a first step that follows one before the recording.
-bool misses_work(const Analysis& analysis, const std::string& stage) {
+bool misses_work(const Analysis& analysis, StageRole role) {
   constexpr double kMostMissing = 0.10;  // of a window
   return std::any_of(analysis.ledgers.begin(), analysis.ledgers.end(), [&](const StageLedger& row) {
     const std::int64_t waiting_ns = row.ledger[Bucket::kUnrecorded] - row.ledger.lead_ns;
-    return row.stage.text() == stage &&
+    return role_of(row.stage) == role &&
            fraction_of(waiting_ns, row.ledger.window_ns) > kMostMissing;
   });
 }
@@ -74,7 +69,7 @@ bool misses_work(const Analysis& analysis, const std::string& stage) {
 Latency time_to_first_token(const Analysis& analysis,
                             const std::vector<const StageStep*>& prefills) {
   Latency latency;
-  if (misses_work(analysis, "prefill")) {
+  if (misses_work(analysis, StageRole::kPrefill)) {
     latency.reason =
         "part of the prefill has no recorded GPU activity: most likely an earlier step was still "
         "running";
@@ -100,7 +95,7 @@ Latency time_to_first_token(const Analysis& analysis,
   }
   latency.basis =
       has_work ? "from the start of a prefill mark to its end or that of its GPU work" : kNoGpuWork;
-  latency.times = times_of_durations("prefill", std::move(durations));
+  latency.times = times_of_durations({}, std::move(durations));
   return latency;
 }
 
@@ -122,12 +117,11 @@ Latency time_per_token_of_loops(const std::vector<const StageStep*>& loops) {
     return latency;
   }
   latency.basis = "length of a decode loop over its tokens";
-  latency.times = times_of_durations("decode", std::move(durations));
+  latency.times = times_of_durations({}, std::move(durations));
   return latency;
 }
 
-Latency time_per_token(const Analysis& analysis, const std::string& stage,
-                       const std::vector<const StageStep*>& steps) {
+Latency time_per_token(const Analysis& analysis, const std::vector<const StageStep*>& steps) {
   Latency latency;
   if (steps.empty()) {
     latency.reason = "no decode step was marked";
@@ -160,7 +154,7 @@ Latency time_per_token(const Analysis& analysis, const std::string& stage,
   } else {
     latency.basis = "period on the GPU of " + analysis.steady_window;
   }
-  latency.times = times_of_durations(stage, std::move(periods));
+  latency.times = times_of_durations({}, std::move(periods));
   return latency;
 }
 
@@ -185,9 +179,10 @@ std::optional<double> rate_of(const std::vector<const StageStep*>& steps) {
   return rate;
 }
 
-const StageTimes* row_of(const std::vector<StageTimes>& times, const std::string& stage) {
-  const auto row = std::find_if(times.begin(), times.end(),
-                                [&](const StageTimes& t) { return t.stage == stage && t.n > 0; });
+const StageTimes* row_of(const std::vector<StageTimes>& times, StageRole role) {
+  const auto row = std::find_if(times.begin(), times.end(), [&](const StageTimes& t) {
+    return role_of(t.stage) == role && t.n > 0;
+  });
   return row == times.end() ? nullptr : &*row;
 }
 
@@ -205,9 +200,8 @@ Latency latency_of_marks(const StageTimes* times, const char* reason) {
 }  // namespace
 
 Latencies latencies_of(const Analysis& analysis) {
-  const std::string decode = decode_stage(analysis);
-  const std::vector<const StageStep*> prefills = steps_in(analysis, "prefill");
-  const std::vector<const StageStep*> steps = steps_in(analysis, decode);
+  const std::vector<const StageStep*> prefills = steps_in(analysis, StageRole::kPrefill);
+  const std::vector<const StageStep*> steps = decode_steps(analysis);
   Latencies result;
   std::vector<std::int64_t> sequences;
   for (const StageStep* step : steps) {
@@ -219,11 +213,11 @@ Latencies latencies_of(const Analysis& analysis) {
   const bool has_baseline =
       !analysis.baseline.empty() && marks_cover_work(steps) && marks_cover_work(prefills);
   if (has_baseline) {
-    const StageTimes* step = row_of(analysis.baseline, "decode_step");
-    step = step == nullptr ? row_of(analysis.baseline, "decode") : step;
+    const StageTimes* step = row_of(analysis.baseline, StageRole::kDecodeStep);
+    step = step == nullptr ? row_of(analysis.baseline, StageRole::kDecode) : step;
     result.source = "the pass without a profiler";
-    result.ttft =
-        latency_of_marks(row_of(analysis.baseline, "prefill"), "no stage prefill was marked");
+    result.ttft = latency_of_marks(row_of(analysis.baseline, StageRole::kPrefill),
+                                   "no stage prefill was marked");
     result.tpot = latency_of_marks(step, "no decode step was marked");
     result.decode_tokens_per_s = step == nullptr ? std::nullopt : step->tokens_per_s;
     return result;
@@ -232,7 +226,7 @@ Latencies latencies_of(const Analysis& analysis) {
     result.source = "the recording";
   }
   result.ttft = time_to_first_token(analysis, prefills);
-  result.tpot = time_per_token(analysis, decode, steps);
+  result.tpot = time_per_token(analysis, steps);
   if (result.tpot.reason.empty() || (!steps.empty() && !steps.front()->is_step)) {
     result.decode_tokens_per_s = rate_of(steps);
   }

@@ -33,6 +33,7 @@
 #include "analysis/wait_calls.h"
 #include "analysis/warm_up.h"
 #include "base/error.h"
+#include "results/stage_role.h"
 #include "trace/device_label.h"
 #include "trace/filter.h"
 
@@ -106,7 +107,7 @@ class LedgerMaker {
         is_marked_(std::any_of(input.stages.names.begin(), input.stages.names.end(),
                                [](const RowName& stage) {
                                  return stage.kind != RowKind::kUnmarked &&
-                                        stage.text() != "warmup";
+                                        role_of(stage) != StageRole::kWarmUp;
                                })),
         warm_up_end_ns_(is_marked_ ? INT64_MIN : warm_up_end_ns(input.trace, input.stages)),
         windows_of_(input.trace.devices.size()),
@@ -278,8 +279,8 @@ class LedgerMaker {
   void find_phases() {
     if (is_marked_) {
       for (const StepWindow& window : input_.windows) {
-        const std::string& stage = stages_.names[stages_.instances[window.instance].stage].text();
-        if (stage != "graph_capture" && stage != "warmup") {
+        const StageRole role = role_of(stages_.names[stages_.instances[window.instance].stage]);
+        if (role != StageRole::kGraphCapture && role != StageRole::kWarmUp) {
           phases_[window.device].cover(window.start_ns, window.end_ns);
         }
       }

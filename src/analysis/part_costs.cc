@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -83,20 +84,19 @@ struct KnownWork {
   std::int64_t num_passes = 0;
 };
 
-bool is_decode(const std::string& stage) {
-  return stage == "decode" || stage == "decode_step";
-}
-
 // "prefill" or "decode": by the pass itself, else by the marks where all steps are of one kind.
 std::string kind_of(const PassSummary& pass, const Analysis& analysis) {
   if (!pass.kind.empty() || analysis.structure->passes.size() > 1 || analysis.steps.empty()) {
     return pass.kind;
   }
-  const std::string& first = analysis.stages[analysis.steps.front().stage].stage;
+  const RowName& first = analysis.stages[analysis.steps.front().stage].stage;
   const bool are_alike = std::all_of(
       analysis.steps.begin(), analysis.steps.end(),
       [&](const StageStep& step) { return analysis.stages[step.stage].stage == first; });
-  return !are_alike ? "" : is_decode(first) ? "decode" : first == "prefill" ? "prefill" : "";
+  return !are_alike                              ? ""
+         : is_decode(first)                      ? "decode"
+         : role_of(first) == StageRole::kPrefill ? "prefill"
+                                                 : "";
 }
 
 // From the user's numbers, else from the sums that the marks of all steps give.

@@ -26,6 +26,7 @@
 #include "analysis/kernel_symbols.h"
 #include "analysis/median.h"
 #include "analysis/stage_times.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -447,11 +448,12 @@ void add_kind(const Structure& structure, std::uint32_t kind, const std::string&
 // The kind of the step that a mark says; kUnknown: another stage, or a loop of steps.
 PassWorkKind marked_kind(const Stages& stages, std::uint32_t instance) {
   const StageInstance& step = stages.instances[instance];
-  const std::string& name = stages.names[step.stage].text();
-  if (name == "prefill") {
+  const StageRole role = role_of(stages.names[step.stage]);
+  if (role == StageRole::kPrefill) {
     return PassWorkKind::kPrefill;
   }
-  const bool is_decode = name == "decode_step" || (name == "decode" && is_step(stages, step));
+  const bool is_decode =
+      role == StageRole::kDecodeStep || (role == StageRole::kDecode && is_step(stages, step));
   return is_decode ? PassWorkKind::kDecode : PassWorkKind::kUnknown;
 }
 

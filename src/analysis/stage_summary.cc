@@ -36,7 +36,7 @@ std::vector<StageSummary> summarise_stages(const Stages& stages) {
   std::vector<std::vector<std::int64_t>> durations(stages.names.size());
   std::vector<std::int64_t> first_start(stages.names.size(), INT64_MAX);
   for (std::size_t i = 0; i < stages.names.size(); ++i) {
-    summaries[i].stage = stages.names[i].text();
+    summaries[i].stage = stages.names[i];
     summaries[i].is_nested = stages.is_nested[i];
   }
   // Open instances count as instances, but have no duration.

@@ -114,7 +114,7 @@ std::vector<StageTimes> time_stages(const Stages& stages) {
   std::vector<std::pair<std::int64_t, std::int64_t>> first(stages.names.size(), {INT64_MAX, 0});
   std::vector<std::int64_t> tokens_ns(stages.names.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].stage = stages.names[i].text();
+    all[i].stage = stages.names[i];
   }
   for (const StageInstance& instance : stages.instances) {
     // An open instance has no duration; only those with a token count enter tokens per second.
@@ -139,7 +139,7 @@ std::vector<StageTimes> time_stages(const Stages& stages) {
   return all;
 }
 
-StageTimes times_of_durations(std::string stage, std::vector<std::int64_t> durations) {
+StageTimes times_of_durations(RowName stage, std::vector<std::int64_t> durations) {
   StageTimes times;
   times.stage = std::move(stage);
   if (!durations.empty()) {

@@ -12,7 +12,7 @@ namespace gpuwhy {
 
 // Durations of a stage on the host. Instances that never ended count only in `num_open`.
 struct StageTimes {
-  std::string stage;
+  RowName stage;
   std::int64_t n = 0;
   std::int64_t num_open = 0;
   std::int64_t total_ns = 0;
@@ -29,12 +29,12 @@ struct StageTimes {
 std::vector<StageTimes> time_stages(const Stages& stages);
 
 // The same statistics of any durations of a stage, in time order.
-StageTimes times_of_durations(std::string stage, std::vector<std::int64_t> durations);
+StageTimes times_of_durations(RowName stage, std::vector<std::int64_t> durations);
 
 // Profiler overhead of a stage: its mean under the profiler relative to its mean without. If there
 // are other instances, the first is excluded from both, because a gated recording stretches it.
 struct StageOverhead {
-  std::string stage;
+  RowName stage;
   double baseline_mean_ns = 0;
   double profiled_mean_ns = 0;
   // profiled / baseline - 1, with an interval of 95 % over the instances of the two passes. How

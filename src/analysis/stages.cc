@@ -146,7 +146,7 @@ class Finder {
     if (stages_.are_steps) {
       return;
     }
-    const auto step = std::ranges::find(stages_.names, "step", &RowName::text);
+    const auto step = std::ranges::find(stages_.names, StageRole::kStep, role_of);
     const auto number = static_cast<std::uint32_t>(step - stages_.names.begin());
     std::map<std::uint16_t, std::set<std::uint32_t>> threads;  // by process
     for (const StageInstance& instance : stages_.instances) {
@@ -163,12 +163,12 @@ class Finder {
 
   // decode_step lies inside decode where there is one; alone, it is decode.
   void nest_steps() {
-    const auto step = std::ranges::find(stages_.names, "decode_step", &RowName::text);
+    const auto step = std::ranges::find(stages_.names, StageRole::kDecodeStep, role_of);
     if (step == stages_.names.end()) {
       return;
     }
     const bool has_decode =
-        std::ranges::find(stages_.names, "decode", &RowName::text) != stages_.names.end();
+        std::ranges::find(stages_.names, StageRole::kDecode, role_of) != stages_.names.end();
     if (has_decode) {
       stages_.is_nested[static_cast<std::size_t>(step - stages_.names.begin())] = true;
     } else {

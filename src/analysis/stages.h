@@ -10,6 +10,7 @@
 #include "analysis/rules.h"
 #include "model/step_counts.h"
 #include "results/row.h"
+#include "results/stage_role.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
@@ -47,8 +48,8 @@ struct Stages {
 
 // Whether an instance is one pass of an engine's loop.
 inline bool is_step(const Stages& stages, const StageInstance& instance) {
-  const std::string& name = stages.names[instance.stage].text();
-  return stages.are_steps || name == "decode_step" || name == "step";
+  const StageRole role = role_of(stages.names[instance.stage]);
+  return stages.are_steps || role == StageRole::kDecodeStep || role == StageRole::kStep;
 }
 
 // What a result must say of a stage that recorded_stage() renamed.

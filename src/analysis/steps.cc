@@ -20,6 +20,7 @@
 
 #include "analysis/median.h"
 #include "base/sort_runs.h"
+#include "results/stage_role.h"
 #include "trace/device_label.h"
 
 namespace gpuwhy {
@@ -202,8 +203,7 @@ std::vector<StageStep> find_steps(const Trace& trace, const Stages& stages,
 std::string mark_steady(const std::vector<RowName>& stage_names, std::vector<StageStep>& steps) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<StageStep*>> loops;
   for (StageStep& step : steps) {
-    const std::string& name = stage_names[step.stage].text();
-    if (step.is_step && (name == "decode" || name == "decode_step")) {
+    if (step.is_step && is_decode(stage_names[step.stage])) {
       loops[{step.group, step.stage}].push_back(&step);
     }
   }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "analysis/timeline.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -24,10 +25,10 @@ struct Chosen {
 std::vector<std::uint32_t> instances_of(const Stages& stages, bool are_steps) {
   std::vector<std::uint32_t> found;
   for (std::uint32_t i = 0; i < stages.instances.size(); ++i) {
-    const std::string& name = stages.names[stages.instances[i].stage].text();
-    const bool is_step =
-        name == "decode_step" || name == "step" || (stages.are_steps && name == "decode");
-    if (!stages.instances[i].is_open && (are_steps ? is_step : name == "prefill")) {
+    const StageRole role = role_of(stages.names[stages.instances[i].stage]);
+    const bool is_step = role == StageRole::kDecodeStep || role == StageRole::kStep ||
+                         (stages.are_steps && role == StageRole::kDecode);
+    if (!stages.instances[i].is_open && (are_steps ? is_step : role == StageRole::kPrefill)) {
       found.push_back(i);
     }
   }

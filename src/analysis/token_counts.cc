@@ -13,6 +13,8 @@
 #include <optional>
 #include <utility>
 
+#include "results/stage_role.h"
+
 namespace gpuwhy {
 namespace {
 
@@ -37,9 +39,9 @@ class Tracker {
     });
     std::erase_if(steps_, [](const StageStep& step) { return step.is_open; });
     const bool has_steps = std::any_of(steps_.begin(), steps_.end(), [&](const StageStep& step) {
-      return name(step) == "decode_step";
+      return role(step) == StageRole::kDecodeStep;
     });
-    decode_name_ = has_steps ? "decode_step" : "decode";
+    decode_ = has_steps ? StageRole::kDecodeStep : StageRole::kDecode;
   }
 
   RecordedWork follow() {
@@ -50,17 +52,17 @@ class Tracker {
         is_fresh_ = false;
         is_mixed_ = false;
       }
-      if (name(step) == "prefill") {
+      if (role(step) == StageRole::kPrefill) {
         if (setup_.prompt_tokens || !add_exact(step, work_.prefill)) {
           add_prefill(step, batch_after(i));
         }
-      } else if (name(step) == decode_name_) {
+      } else if (role(step) == decode_) {
         if (setup_.context || setup_.batch || !add_exact(step, work_.decode)) {
           add_decode(step);
         }
-      } else if (name(step) == "mixed" && !add_exact(step, work_.mixed)) {
+      } else if (role(step) == StageRole::kMixed && !add_exact(step, work_.mixed)) {
         work_.mixed.reason = kNeedsSums;
-      } else if (name(step) == "verify" && !add_exact(step, work_.verify)) {
+      } else if (role(step) == StageRole::kVerify && !add_exact(step, work_.verify)) {
         work_.verify.reason = kNeedsSums;
       }
     }
@@ -68,8 +70,8 @@ class Tracker {
   }
 
  private:
-  const std::string& name(const StageStep& step) const {
-    return analysis_.stages[step.stage].stage;
+  StageRole role(const StageStep& step) const {
+    return role_of(analysis_.stages[step.stage].stage);
   }
 
   std::int64_t batch_of(const StageStep& step) const {
@@ -79,10 +81,11 @@ class Tracker {
   // Sequences of the decode step after a prefill: the mark of a prefill has the tokens of all of
   // them.
   std::int64_t batch_after(std::size_t prefill_at) const {
-    for (std::size_t i = prefill_at + 1; i < steps_.size() && name(steps_[i]) != "prefill" &&
-                                         steps_[i].group == steps_[prefill_at].group;
+    for (std::size_t i = prefill_at + 1;
+         i < steps_.size() && role(steps_[i]) != StageRole::kPrefill &&
+         steps_[i].group == steps_[prefill_at].group;
          ++i) {
-      if (name(steps_[i]) == decode_name_) {
+      if (role(steps_[i]) == decode_) {
         return batch_of(steps_[i]);
       }
     }
@@ -155,7 +158,7 @@ class Tracker {
   const EfficiencySetup& setup_;
   std::vector<StageStep> steps_;
   RecordedWork work_;
-  std::string decode_name_;
+  StageRole decode_ = StageRole::kDecode;
   std::optional<std::int64_t> context_;  // of one sequence, after what was seen so far
   bool is_fresh_ = false;                // a prefill was seen and no step since
   bool is_mixed_ = false;

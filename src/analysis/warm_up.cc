@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 
@@ -49,7 +50,7 @@ std::int64_t warm_up_end_ns(const Trace& trace, const Stages& stages) {
     }
   }
   for (const StageInstance& instance : stages.instances) {
-    if (stages.names[instance.stage].text() == "warmup") {
+    if (role_of(stages.names[instance.stage]) == StageRole::kWarmUp) {
       end_ns = std::max(end_ns, instance.end_ns);
     }
   }

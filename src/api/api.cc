@@ -31,8 +31,8 @@ auto guarded(Body&& body) {
 }
 
 StageRow stage_row(const StageSummary& stage) {
-  return {stage.stage,     stage.num_instances, stage.total_ns,
-          stage.median_ns, stage.kernel_ns,     stage.tokens};
+  return {stage.stage.text(), stage.num_instances, stage.total_ns,
+          stage.median_ns,    stage.kernel_ns,     stage.tokens};
 }
 
 KernelRow kernel_row(const KernelRecord& kernel) {

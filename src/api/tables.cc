@@ -202,7 +202,7 @@ ArrowColumn table_of(const std::vector<T>& rows) {
 
 // A row of the table of steps.
 struct StepRow {
-  std::string stage;
+  RowName stage;
   const StageStep* step = nullptr;
 };
 
@@ -234,7 +234,7 @@ ArrowColumn step_table(const Analysis& analysis) {
   ArrowColumn table = new_column("", "+s", rows.size());
   table.buffers = {nullptr};
   table.children.push_back(text_column("stage", rows.size(), false, [&](std::size_t row) {
-    return std::string_view(rows[row].stage);
+    return std::string_view(rows[row].stage.text());
   }));
   describe_step([&]<typename T>(const char* key, T StageStep::*member) {
     Values<T> values;

@@ -68,11 +68,15 @@ std::vector<Measure> measures_of(const Metrics& metrics) {
   add(metrics.aggregates.program_ns, dashboard_name("aggregates.program_ns"), "latency_ns",
       measures);
   for (const StageSummary& stage : metrics.stages) {
-    add_time(stage.median_ns, printable(stage.stage) + "/median", stage.num_instances, measures);
-    if (const auto step = step_time(metrics, stage); step && stage.stage != "all") {
-      add_time(step->time_ns, printable(stage.stage) + "/step", stage.num_instances, measures);
+    add_time(stage.median_ns, printable(stage.stage.text()) + "/median", stage.num_instances,
+             measures);
+    if (const auto step = step_time(metrics, stage);
+        step && stage.stage.kind != RowKind::kUnmarked) {
+      add_time(step->time_ns, printable(stage.stage.text()) + "/step", stage.num_instances,
+               measures);
     }
-    add_time(stage.kernel_ns, printable(stage.stage) + "/kernels", stage.num_instances, measures);
+    add_time(stage.kernel_ns, printable(stage.stage.text()) + "/kernels", stage.num_instances,
+             measures);
   }
   for (const LedgerMetrics& row : metrics.ledgers) {
     add_time(row.window_ns, printable(row.stage.text()) + "/" + printable(row.device) + "/window",
@@ -80,7 +84,7 @@ std::vector<Measure> measures_of(const Metrics& metrics) {
   }
   if (metrics.efficiency) {
     for (const StageEfficiency& stage : metrics.efficiency->stages) {
-      const std::string name = printable(stage.stage);
+      const std::string name = printable(stage.stage.text());
       for (const auto& [word, share] :
            {std::pair("mfu", stage.mfu.wall_fraction), std::pair("mbu", stage.mbu.wall_fraction)}) {
         if (share) {

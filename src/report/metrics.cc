@@ -332,11 +332,17 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   metrics.aggregates = aggregates_of(analysis);
   metrics.aggregates.program_ns = run.program_ns;
   for (const DeviceSummary& device : analysis.devices) {
-    metrics.devices.push_back({device.device, device.name, device.busy_ns,
-                               fraction_of(device.busy_ns, analysis.capture_ns), device.num_kernels,
-                               device.num_sms, device.copy_ns, device.pageable_copy_ns, ""});
+    metrics.devices.push_back({device.device,
+                               device.name,
+                               device.busy_ns,
+                               fraction_of(device.busy_ns, analysis.capture_ns),
+                               device.num_kernels,
+                               device.num_sms,
+                               device.copy_ns,
+                               device.pageable_copy_ns,
+                               {}});
     if (const StageLedger* row = busy_row_of(analysis, device.device)) {
-      metrics.devices.back().busy_stage = row->stage.text();
+      metrics.devices.back().busy_stage = row->stage;
     }
   }
   for (const CopyTotal& copies : analysis.copies) {

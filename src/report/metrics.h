@@ -136,7 +136,7 @@ struct DeviceMetrics {
   std::int64_t num_sms = 0;
   std::int64_t copy_ns = 0;
   std::int64_t pageable_copy_ns = 0;
-  std::string busy_stage;
+  RowName busy_stage;
 };
 
 // Copies of one kind.
@@ -152,7 +152,7 @@ struct CopyMetrics {
 
 // Lengths of a stage's instances.
 struct StepMetrics {
-  std::string stage;
+  RowName stage;
   std::int64_t n = 0;
   std::vector<std::int64_t> durations_ns;  // in time order, the first kMostDurations
   std::optional<std::int64_t> gpu_window_median_ns;

@@ -22,6 +22,7 @@
 #include "report/opportunity.h"
 #include "report/section_parts.h"
 #include "report/speed.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -68,9 +69,9 @@ bool has_direction(std::string_view unit) {
 
 // The stage whose instances are decode steps.
 std::string step_stage(const Metrics& metrics) {
-  const bool has_steps =
-      std::any_of(metrics.stages.begin(), metrics.stages.end(),
-                  [](const StageSummary& row) { return row.stage == "decode_step"; });
+  const bool has_steps = std::ranges::any_of(metrics.stages, [](const StageSummary& row) {
+    return role_of(row.stage) == StageRole::kDecodeStep;
+  });
   return has_steps ? "decode_step" : "decode";
 }
 
@@ -140,15 +141,15 @@ void add_metrics(const Metrics& metrics, RunSummary& run) {
     // The steps of a run are periods where there are any, and these are not what a mark lasts.
     const auto steps = std::ranges::find(metrics.steps, row.stage, &StepMetrics::stage);
     const bool has_periods = steps != metrics.steps.end() && are_periods(*steps);
-    add_member(path, row, {"ns", false, is_gated}, run, has_periods ? "" : printable(row.stage),
-               &StageSummary::median_ns);
+    add_member(path, row, {"ns", false, is_gated}, run,
+               has_periods ? "" : printable(row.stage.text()), &StageSummary::median_ns);
     add_member(path, row, {}, run, "", &StageSummary::kernel_ns);
   });
   // These decide where marks end before the GPU work does: see choose_deciding_times().
   for (const StepMetrics& row : metrics.steps) {
-    if (row.stage != "all") {
-      const std::string path = fmt::format("steps[stage={}]", printable(row.stage));
-      add_member(path, row, {}, run, are_periods(row) ? printable(row.stage) : "",
+    if (row.stage.kind != RowKind::kUnmarked) {
+      const std::string path = fmt::format("steps[stage={}]", printable(row.stage.text()));
+      add_member(path, row, {}, run, are_periods(row) ? printable(row.stage.text()) : "",
                  &StepMetrics::period_median_ns);
       add_member(path, row, {}, run, "", &StepMetrics::gpu_window_median_ns);
     }
@@ -258,13 +259,14 @@ void add_stages(const Metrics& metrics, RunSummary& run) {
   };
   for (const StageSummary& row : metrics.stages) {
     const std::optional<StepTime> step = step_time(metrics, row);
-    run.stages.push_back({printable(row.stage), row.num_instances, row.kernel_ns, row.tokens,
-                          is_host_ahead(row),
-                          step && row.stage != "all" ? step->key : std::string()});
+    run.stages.push_back(
+        {printable(row.stage.text()), row.num_instances, row.kernel_ns, row.tokens,
+         is_host_ahead(row),
+         step && row.stage.kind != RowKind::kUnmarked ? step->key : std::string()});
   }
   if (metrics.stages.empty() && metrics.baseline) {
     for (const StageTimes& row : *metrics.baseline) {
-      run.stages.push_back({printable(row.stage), row.n, 0, row.tokens});
+      run.stages.push_back({printable(row.stage.text()), row.n, 0, row.tokens});
     }
   }
   run.is_marked = !run.stages.empty() && !(run.stages.size() == 1 && run.stages[0].stage == "all");
@@ -275,7 +277,7 @@ void add_steps(const Metrics& metrics, RunSummary& run) {
   for (const StepMetrics& row : metrics.steps) {
     const std::vector<std::int64_t>& lengths =
         are_periods(row) ? *row.periods_ns : row.durations_ns;
-    run.steps.push_back({printable(row.stage), {lengths.begin(), lengths.end()}});
+    run.steps.push_back({printable(row.stage.text()), {lengths.begin(), lengths.end()}});
   }
 }
 
@@ -451,7 +453,7 @@ void add_promises(const Metrics& metrics, RunSummary& run) {
     const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageSummary::stage);
     if (finding.saving_ns > 0 && stage != metrics.stages.end() &&
         !problem_words(finding.id).empty()) {
-      run.promises.push_back({printable(finding.id), printable(finding.stage),
+      run.promises.push_back({printable(finding.id), printable(finding.stage.text()),
                               printable(finding.device), printable(finding.bucket),
                               bounded(finding.saving_ns), bounded(stage->num_instances)});
     }

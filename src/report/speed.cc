@@ -15,6 +15,7 @@
 #include "report/document.h"
 #include "report/member_table.h"
 #include "report/section_parts.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -36,14 +37,16 @@ std::string grouped(double number) {
 // "A decode step makes 32 tokens", "Prefill reads 15360 tokens".
 std::string work_words(const StageSummary& stage, std::int64_t tokens) {
   const std::string count = grouped(static_cast<double>(tokens));
-  const std::string name = printable_name(stage.stage);
-  if (name == "prefill") {
+  const std::string name = printable_name(stage.stage.text());
+  const StageRole role = role_of(stage.stage);
+  if (role == StageRole::kPrefill) {
     return fmt::format("A prefill reads {} tokens of prompts", count);
   }
-  if (name == "mixed") {
+  if (role == StageRole::kMixed) {
     return fmt::format("A step that reads prompts and makes tokens handles {} tokens", count);
   }
-  return fmt::format("A {} makes {} tokens", name == "decode" ? "decode step" : name, count);
+  return fmt::format("A {} makes {} tokens", role == StageRole::kDecode ? "decode step" : name,
+                     count);
 }
 
 // Tokens per second of a stage whose marks carry token counts.
@@ -65,11 +68,12 @@ std::string rate_words(const Metrics& metrics, const StageSummary& stage) {
   const double per_s = *rate;
   const std::int64_t time_ns = step_time(metrics, stage)->time_ns;
   const std::int64_t tokens = *stage.tokens / stage.num_instances;
-  const bool is_decode = stage.stage == "decode" || stage.stage == "decode_step";
   return fmt::format(
       "{} in {}: {}{} tokens per second{}{}.", work_words(stage, tokens),
       format_duration_ns(time_ns), stage.num_instances == 1 ? "at best " : "", grouped(per_s),
-      is_decode ? fmt::format(", {} per token for each user", format_duration_ns(time_ns)) : "",
+      is_decode(stage.stage)
+          ? fmt::format(", {} per token for each user", format_duration_ns(time_ns))
+          : "",
       stage.num_instances == 1 ? " (one step was recorded, so the time between steps is not known)"
                                : "");
 }
@@ -113,7 +117,7 @@ const PassSummary* repeated_pass(const Metrics& metrics) {
 std::string step_words(const Metrics& metrics) {
   const StageSummary* stage = main_stage(metrics);
   if (const auto step = stage == nullptr ? std::nullopt : step_time(metrics, *stage)) {
-    const std::string name = printable_name(stage->stage);
+    const std::string name = printable_name(stage->stage.text());
     const std::string length = format_duration_ns(step->time_ns);
     return stage->num_instances == 1
                ? fmt::format("The {} that was recorded took {} on the GPU.", name, length)
@@ -171,7 +175,7 @@ std::string no_step_words(const Metrics& metrics) {
 
 std::optional<StepTime> step_time(const Metrics& metrics, const StageSummary& stage) {
   const auto steps = std::ranges::find(metrics.steps, stage.stage, &StepMetrics::stage);
-  const std::string of_steps = fmt::format("steps[stage={}].", printable(stage.stage));
+  const std::string of_steps = fmt::format("steps[stage={}].", printable(stage.stage.text()));
   if (steps != metrics.steps.end() && steps->period_median_ns) {
     return StepTime{*steps->period_median_ns,
                     of_steps + path_of<StepMetrics>(&StepMetrics::period_median_ns), true};
@@ -185,7 +189,7 @@ std::optional<StepTime> step_time(const Metrics& metrics, const StageSummary& st
     // Less than a percent is not taken off: the time is then that of the ledger.
     const std::int64_t before_ns = row.unrecorded_before_ns();
     const std::int64_t time_ns = row.window_ns - (before_ns > row.window_ns / 100 ? before_ns : 0);
-    if (row.stage.text() == stage.stage && stage.num_instances == 1 && stage.num_open == 0 &&
+    if (row.stage == stage.stage && stage.num_instances == 1 && stage.num_open == 0 &&
         (!window || time_ns > window->time_ns)) {
       window = {time_ns, time_ns < row.window_ns
                              ? ""
@@ -203,9 +207,10 @@ std::optional<StepTime> step_time(const Metrics& metrics, const StageSummary& st
   }
   return stage.median_ns <= 0
              ? std::nullopt
-             : std::optional(StepTime{stage.median_ns,
-                                      fmt::format("stages[stage={}].", printable(stage.stage)) +
-                                          path_of<StageSummary>(&StageSummary::median_ns)});
+             : std::optional(
+                   StepTime{stage.median_ns,
+                            fmt::format("stages[stage={}].", printable(stage.stage.text())) +
+                                path_of<StageSummary>(&StageSummary::median_ns)});
 }
 
 std::int64_t num_working_gpus(const Metrics& metrics) {
@@ -217,9 +222,9 @@ std::optional<double> tokens_per_s(const Metrics& metrics) {
   if (metrics.aggregates.decode_tokens_per_s) {
     return metrics.aggregates.decode_tokens_per_s;
   }
-  for (const char* name : {"decode", "decode_step", "mixed"}) {
+  for (const StageRole role : {StageRole::kDecode, StageRole::kDecodeStep, StageRole::kMixed}) {
     for (const StageSummary& stage : metrics.stages) {
-      if (stage.stage == name && stage.num_instances > 0) {
+      if (role_of(stage.stage) == role && stage.num_instances > 0) {
         if (const auto rate = rate_of(metrics, stage)) {
           return rate;
         }
@@ -235,7 +240,7 @@ std::optional<HeadlineTime> headline_time(const Metrics& metrics) {
   if (const auto step = stage == nullptr ? std::nullopt : step_time(metrics, *stage)) {
     time.label = "Step time";
     time.step = *step;
-    time.note = fmt::format("{}: {}", printable_name(stage->stage),
+    time.note = fmt::format("{}: {}", printable_name(stage->stage.text()),
                             stage->num_instances == 1 ? "one was recorded, its time on the GPU"
                                                       : median_words(*stage, *step));
     time.tokens_per_s = rate_of(metrics, *stage);
@@ -276,8 +281,9 @@ std::vector<std::string> speed_sentences(const Metrics& metrics) {
             : ""));
   }
   for (const StageSummary& stage : metrics.stages) {
-    const bool is_said = (sums.ttft.p50_ns && stage.stage == "prefill") ||
-                         (sums.tpot.p50_ns && stage.stage == "decode");
+    const StageRole role = role_of(stage.stage);
+    const bool is_said = (sums.ttft.p50_ns && role == StageRole::kPrefill) ||
+                         (sums.tpot.p50_ns && role == StageRole::kDecode);
     if (is_work(stage) && !is_said) {
       said.push_back(rate_words(metrics, stage));
     }
@@ -306,12 +312,9 @@ std::vector<std::string> no_speed_sentences(const Metrics& metrics) {
 }
 
 std::string no_rate_reason(const Metrics& metrics) {
-  const auto is_decode = [](const StageSummary& stage) {
-    return stage.stage == "decode" || stage.stage == "decode_step";
-  };
-  const bool lacks_tokens = std::ranges::any_of(metrics.stages, is_decode) &&
-                            std::ranges::none_of(metrics.stages, [&](const StageSummary& stage) {
-                              return is_decode(stage) && stage.tokens;
+  const bool lacks_tokens = std::ranges::any_of(metrics.stages, is_decode, &StageSummary::stage) &&
+                            std::ranges::none_of(metrics.stages, [](const StageSummary& stage) {
+                              return is_decode(stage.stage) && stage.tokens;
                             });
   const std::string reason = printable(metrics.aggregates.tpot.reason);
   return lacks_tokens || reason.empty() ? "the marks carry no token counts" : reason;

@@ -19,10 +19,12 @@ namespace {
 constexpr const char* kHowToMark =
     "mark the stages of the program (docs/marking.md) and record with gpuwhy run";
 
+const RowName kVision{RowKind::kStage, "vision"};
+
 // Vision is a note inside prefill, never a separate row.
 template <typename Row>
 bool is_not_vision(const Row& row) {
-  return row.stage != "vision";
+  return row.stage != kVision;
 }
 
 std::string duration_text(double ns) {
@@ -34,14 +36,14 @@ std::string ratio_text(const std::optional<double>& value) {
 }
 
 template <typename Row>
-const Row* row_of(const std::vector<Row>& rows, const std::string& stage) {
+const Row* row_of(const std::vector<Row>& rows, const RowName& stage) {
   const auto row =
-      std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.stage.text() == stage; });
+      std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.stage == stage; });
   return row == rows.end() ? nullptr : &*row;
 }
 
 // "cuda:0 computes 45.0 % of its window; waiting for CPU launch takes 30.0 %".
-std::string ledger_words(const Metrics& metrics, const std::string& stage) {
+std::string ledger_words(const Metrics& metrics, const RowName& stage) {
   const LedgerMetrics* row = row_of(metrics.ledgers, stage);
   if (row == nullptr) {
     return "its GPU time is n/a (no GPU activity was recorded)";
@@ -59,7 +61,7 @@ std::string ledger_words(const Metrics& metrics, const std::string& stage) {
                                                share(*worst)));
 }
 
-std::string efficiency_words(const Metrics& metrics, const std::string& stage) {
+std::string efficiency_words(const Metrics& metrics, const RowName& stage) {
   const StageEfficiency* row =
       metrics.efficiency ? row_of(metrics.efficiency->stages, stage) : nullptr;
   if (row == nullptr) {
@@ -136,8 +138,8 @@ void add_step_lengths(const Metrics& metrics, std::vector<std::string>& notes) {
     if (stage != nullptr && row.gpu_window_median_ns && row.period_median_ns) {
       notes.push_back(
           fmt::format("{}: step time {} (period), CPU range {}, GPU window {} (medians)",
-                      printable_name(row.stage), text(row.period_median_ns), text(stage->median_ns),
-                      text(row.gpu_window_median_ns)));
+                      printable_name(row.stage.text()), text(row.period_median_ns),
+                      text(stage->median_ns), text(row.gpu_window_median_ns)));
     }
   }
 }
@@ -267,7 +269,7 @@ Section stages_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   ReportTable stages = stage_table(metrics);
   const bool is_empty = metrics.stages.size() == 1 &&
-                        row_name(metrics.stages[0].stage).kind == RowKind::kUnmarked &&
+                        metrics.stages[0].stage.kind == RowKind::kUnmarked &&
                         metrics.stages[0].total_ns == 0;
   if (!stages.rows.empty() && !is_empty) {
     stages.title = fmt::format("From the recording ({})", printable(metrics.capture.stage_source));
@@ -277,7 +279,7 @@ Section stages_section(const Metrics& metrics, const SectionOptions& options) {
     if (metrics.capture.window && stage.num_open > 0) {
       section.notes.push_back(
           fmt::format("{}: {} of {} are cut off by the window and not counted above",
-                      printable_name(stage.stage), stage.num_open, stage.num_instances));
+                      printable_name(stage.stage.text()), stage.num_open, stage.num_instances));
     }
   }
   if (!metrics.possible_marks.empty()) {
@@ -294,10 +296,10 @@ Section stages_section(const Metrics& metrics, const SectionOptions& options) {
   add_step_lengths(metrics, section.notes);
   add_token_time(metrics.aggregates, section.notes);
   add_groups(metrics, section.notes);
-  if (const StageSummary* vision = row_of(metrics.stages, "vision")) {
+  if (const StageSummary* vision = row_of(metrics.stages, kVision)) {
     section.notes.push_back(vision_note(vision->num_instances, vision->total_ns, ""));
   }
-  if (const StageTimes* vision = metrics.baseline ? row_of(*metrics.baseline, "vision") : nullptr) {
+  if (const StageTimes* vision = metrics.baseline ? row_of(*metrics.baseline, kVision) : nullptr) {
     section.notes.push_back(vision_note(vision->n, vision->total_ns, " unprofiled"));
   }
   if (section.tables.empty()) {
@@ -319,7 +321,7 @@ Section overhead_section(const Metrics& metrics, const SectionOptions& /*options
   for (const StageOverhead& row : metrics.overhead.value_or(std::vector<StageOverhead>())) {
     if (!row.reason.empty()) {
       section.notes.push_back(fmt::format("{}: the overhead is not measurable ({})",
-                                          printable(row.stage), printable(row.reason)));
+                                          printable(row.stage.text()), printable(row.reason)));
     }
   }
   if (section.tables[0].rows.empty()) {
@@ -436,7 +438,7 @@ Section efficiency_section(const Metrics& metrics, const SectionOptions& /*optio
   }
   // A reason that holds for all stages is not repeated for each.
   for (const StageEfficiency& row : efficiency.stages) {
-    const std::string stage = printable_name(row.stage);
+    const std::string stage = printable_name(row.stage.text());
     if (!row.reason.empty() && row.reason != efficiency.reason) {
       section.notes.push_back(fmt::format("{}: n/a ({})", stage, printable(row.reason)));
     }
@@ -457,7 +459,7 @@ Section takeaways_section(const Metrics& metrics, const SectionOptions& /*option
   for (const StageSummary& row : metrics.stages) {
     if (is_not_vision(row) && !row.is_nested) {
       section.paragraphs.push_back(fmt::format(
-          "{}: {} instance{}, {} of CPU time in total; {}{}.", printable_name(row.stage),
+          "{}: {} instance{}, {} of CPU time in total; {}{}.", printable_name(row.stage.text()),
           row.num_instances, row.num_instances == 1 ? "" : "s",
           duration_text(static_cast<double>(row.total_ns)), ledger_words(metrics, row.stage),
           efficiency_words(metrics, row.stage)));

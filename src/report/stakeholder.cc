@@ -22,6 +22,7 @@
 #include "report/speed.h"
 #include "report/workload_words.h"
 #include "report/worth.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -131,7 +132,7 @@ std::vector<std::string> what_ran(const Metrics& metrics) {
 std::int64_t token_basis_ns(const Metrics& metrics) {
   std::int64_t longest_ns = 0;
   for (const LedgerMetrics& row : metrics.ledgers) {
-    if (row.stage == "decode" || row.stage == "decode_step" || row.stage == "mixed") {
+    if (is_decode(row.stage) || role_of(row.stage) == StageRole::kMixed) {
       longest_ns = std::max(longest_ns, row.window_ns - row.unrecorded_before_ns());
     }
   }
@@ -284,8 +285,9 @@ std::vector<std::string> how_fast_possible(const Metrics& metrics,
         speedup ? fmt::format("Up to {:.{}f} times as fast", *speedup, *speedup < 9.995 ? 2 : 0)
                 : "More than 20 times as fast";
     said.push_back(fmt::format("{}{}, if {} were solved completely: {}.{}{}{}", times,
-                               finding->stage == "decode" || finding->stage == "prefill"
-                                   ? " in " + printable_name(finding->stage)
+                               role_of(finding->stage) == StageRole::kDecode ||
+                                       role_of(finding->stage) == StageRole::kPrefill
+                                   ? " in " + printable_name(finding->stage.text())
                                    : "",
                                finding == shown.front() ? "the first point below" : "this point",
                                problem_words(finding->id), bound_words(*finding),
@@ -296,7 +298,8 @@ std::vector<std::string> how_fast_possible(const Metrics& metrics,
   // Decode or layers: a language model, whose limit a table of models gives.
   if (!metrics.efficiency && !said.empty() &&
       std::ranges::any_of(metrics.stages, [](const StageSummary& stage) {
-        return stage.stage == "prefill" || stage.stage.starts_with("decode");
+        return role_of(stage.stage) == StageRole::kPrefill ||
+               stage.stage.text().starts_with("decode");
       })) {
     said.emplace_back(
         "This counts only what the recording shows by itself. How far the model is from the limit of "
@@ -308,9 +311,10 @@ std::vector<std::string> how_fast_possible(const Metrics& metrics,
         return one.stage == stage.stage && one.is_nested;
       });
       if (!is_part && stage.sol.wall_fraction && *stage.sol.wall_fraction > 0) {
-        said.push_back(fmt::format(
-            "{} reaches {} of what this GPU could do at best with this model.",
-            with_capital(printable_name(stage.stage)), format_fraction(*stage.sol.wall_fraction)));
+        said.push_back(
+            fmt::format("{} reaches {} of what this GPU could do at best with this model.",
+                        with_capital(printable_name(stage.stage.text())),
+                        format_fraction(*stage.sol.wall_fraction)));
       }
     }
   }
@@ -366,7 +370,7 @@ ReportTable table_of_points(const Metrics& metrics, const std::vector<const Find
     ReportRow& row = table.rows.emplace_back();
     row.cells = {
         text(std::string(known.problem) +
-             (num_same > 1 ? fmt::format(" (in {})", printable_name(finding->stage)) : "")),
+             (num_same > 1 ? fmt::format(" (in {})", printable_name(finding->stage.text())) : "")),
         text(gain_of(*finding)),
         text(advice_in_words(*finding)),
         text(printable(finding->confidence)),

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "report/member_table.h"
 #include "report/section_makers.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -47,8 +48,7 @@ void add_recovered(const Metrics& metrics, const RecoveredSteps& steps,
     // Marks have told it already.
     const bool is_marked =
         std::any_of(metrics.stages.begin(), metrics.stages.end(), [](const auto& stage) {
-          return stage.stage == "prefill" || stage.stage == "decode" ||
-                 stage.stage == "decode_step";
+          return role_of(stage.stage) == StageRole::kPrefill || is_decode(stage.stage);
         });
     if (!is_marked) {
       notes.push_back(fmt::format("Prefill or decode: n/a ({}).", printable(steps.reason)));

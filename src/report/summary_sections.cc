@@ -16,6 +16,7 @@
 #include "report/plain_words.h"
 #include "report/section_makers.h"
 #include "report/speed.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -41,31 +42,29 @@ std::string gain_text(const Metrics& metrics, const Finding& finding) {
   if (!speedup) {
     return "";
   }
-  const bool is_decode = finding.stage == "decode" || finding.stage == "decode_step";
   const auto& rate = metrics.aggregates.decode_tokens_per_s;
   return fmt::format(
       "; {}up to {} faster{}",
-      finding.stage == "steady" || finding.stage == "capture" ? ""
-                                                              : printable_name(finding.stage) + " ",
+      finding.stage.kind == RowKind::kSteady || finding.stage.kind == RowKind::kRecording
+          ? ""
+          : printable_name(finding.stage.text()) + " ",
       format_speedup(*speedup),
-      is_decode && rate ? fmt::format(" ({:.0f} -> {:.0f} tokens/s)", *rate, *rate * *speedup)
-                        : "");
+      is_decode(finding.stage) && rate
+          ? fmt::format(" ({:.0f} -> {:.0f} tokens/s)", *rate, *rate * *speedup)
+          : "");
 }
 
 // Texts of a recording are made printable here: they may contain control characters.
 // Whether times of tokens can be expected: where requests or stages of a server are.
 bool makes_tokens(const Metrics& metrics) {
-  constexpr std::string_view kStages[] = {"prefill", "decode", "decode_step",
-                                          "mixed",   "verify", "draft"};
-  const auto is_of_server = [&](const StageSummary& stage) {
-    return std::ranges::find(kStages, stage.stage) != std::end(kStages);
-  };
-  const auto is_timed = [&](const StageTimes& stage) {
-    return std::ranges::find(kStages, stage.stage) != std::end(kStages);
+  constexpr StageRole kRoles[] = {StageRole::kPrefill, StageRole::kDecode, StageRole::kDecodeStep,
+                                  StageRole::kMixed,   StageRole::kVerify, StageRole::kDraft};
+  const auto is_of_server = [&](const auto& row) {
+    return std::ranges::find(kRoles, role_of(row.stage)) != std::end(kRoles);
   };
   return metrics.aggregates.ttft.p50_ns || metrics.aggregates.tpot.p50_ns || metrics.requests ||
          std::ranges::any_of(metrics.stages, is_of_server) ||
-         (metrics.baseline && std::ranges::any_of(*metrics.baseline, is_timed));
+         (metrics.baseline && std::ranges::any_of(*metrics.baseline, is_of_server));
 }
 
 // "; worth up to 14.20 EUR per day ..."; the terminal has a line for all findings.

@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "report/metrics.h"
 #include "report/section_parts.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -148,7 +149,7 @@ const StageLedger* only_stage(const Analysis& analysis, const std::string& devic
   for (const StageSummary& stage : analysis.stages) {
     const StageLedger* row = stage.is_nested || is_without_work(stage.stage)
                                  ? nullptr
-                                 : row_of(analysis, row_name(stage.stage), device);
+                                 : row_of(analysis, stage.stage, device);
     if (row != nullptr && only != nullptr) {
       return nullptr;
     }

@@ -15,6 +15,7 @@
 #include "report/metrics.h"
 #include "report/section_parts.h"
 #include "report/speed.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -63,8 +64,9 @@ std::string kind_of(const Metrics& metrics) {
       });
   const bool has_tokens =
       metrics.requests || std::ranges::any_of(metrics.stages, [](const StageSummary& stage) {
-        return stage.stage == "prefill" || stage.stage.starts_with("decode") ||
-               stage.stage == "mixed";
+        return role_of(stage.stage) == StageRole::kPrefill ||
+               stage.stage.text().starts_with("decode") ||
+               role_of(stage.stage) == StageRole::kMixed;
       });
   return has_backward == has_tokens ? "" : has_backward ? "training" : "inference";
 }

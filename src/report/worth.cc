@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "report/metrics.h"
 #include "report/speed.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -21,7 +22,8 @@ namespace {
 bool is_share_of_all(const Metrics& metrics, const Finding& finding) {
   const auto num_stages = std::ranges::count_if(
       metrics.stages, [](const StageSummary& stage) { return !stage.is_nested; });
-  const bool is_all = finding.stage == "capture" || finding.stage == "steady" || num_stages == 1;
+  const bool is_all = finding.stage.kind == RowKind::kRecording ||
+                      finding.stage.kind == RowKind::kSteady || num_stages == 1;
   return is_all && num_working_gpus(metrics) > 0;
 }
 
@@ -30,11 +32,13 @@ std::string basis_of(const Metrics& metrics, const Finding& finding) {
   const std::string length = format_duration_ns(finding.window_ns);
   const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageSummary::stage);
   if (stage == metrics.stages.end() || is_without_work(finding.stage)) {
-    return length + (finding.stage == "steady" ? " of the steady phase" : " recorded");
+    return length + (finding.stage.kind == RowKind::kSteady ? " of the steady phase" : " recorded");
   }
-  const std::string name = printable_name(finding.stage);
-  return fmt::format(
-      "{}, {}", count_of(stage->num_instances, name == "step" ? name : name + " step"), length);
+  const std::string name = printable_name(finding.stage.text());
+  return fmt::format("{}, {}",
+                     count_of(stage->num_instances,
+                              role_of(finding.stage) == StageRole::kStep ? name : name + " step"),
+                     length);
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const Profile& 
   std::vector<std::string> stages;
   for (const StageSummary& stage : profile.analysis.stages) {
     if (!stage.is_nested && stage.num_kernels > 0) {
-      stages.push_back(stage.stage);
+      stages.push_back(stage.stage.text());
     }
   }
   wanted.is_gated =

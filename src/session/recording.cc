@@ -510,25 +510,24 @@ std::optional<WindowOptions> window_of_phase(const RowName& phase, const Analysi
   return window;
 }
 
-void keep_stage(const std::string& stage, Analysis& analysis) {
+void keep_stage(const RowName& stage, Analysis& analysis) {
   std::vector<std::string> known;
   for (const StageSummary& summary : analysis.stages) {
-    known.push_back(summary.stage);
+    known.push_back(summary.stage.text());
   }
-  if (std::find(known.begin(), known.end(), stage) == known.end()) {
-    const auto window = window_of_phase(row_name(stage), analysis);
-    throw Error(ErrorKind::kUsage, fmt::format("the recording has no stage '{}'", printable(stage)),
-                window ? fmt::format("{} is a part of the recording: --from {}ns --to {}ns", stage,
-                                     window->from->count(), window->to->count())
+  if (std::ranges::find(analysis.stages, stage, &StageSummary::stage) == analysis.stages.end()) {
+    const auto window = window_of_phase(stage, analysis);
+    throw Error(ErrorKind::kUsage,
+                fmt::format("the recording has no stage '{}'", printable(stage.text())),
+                window ? fmt::format("{} is a part of the recording: --from {}ns --to {}ns",
+                                     stage.text(), window->from->count(), window->to->count())
                        : fmt::format("it has: {}", fmt::join(known, ", ")));
   }
   std::erase_if(analysis.stages, [&](const StageSummary& row) { return row.stage != stage; });
-  std::erase_if(analysis.ledgers,
-                [&](const StageLedger& row) { return row.stage.text() != stage; });
-  std::erase_if(analysis.kernels,
-                [&](const KernelRecord& row) { return row.stage.text() != stage; });
+  std::erase_if(analysis.ledgers, [&](const StageLedger& row) { return row.stage != stage; });
+  std::erase_if(analysis.kernels, [&](const KernelRecord& row) { return row.stage != stage; });
   std::erase_if(analysis.findings.found, [&](const Finding& row) {
-    return row.stage != stage && row.stage != "capture" && !row.is_blocker;
+    return row.stage != stage && row.stage.kind != RowKind::kRecording && !row.is_blocker;
   });
 }
 

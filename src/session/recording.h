@@ -120,6 +120,6 @@ std::string requests_in(const std::filesystem::path& bundle);
 std::optional<WindowOptions> window_of_phase(const RowName& phase, const Analysis& analysis);
 
 // Leaves only one stage's rows in what is shown. Throws kUsage when there is no such stage.
-void keep_stage(const std::string& stage, Analysis& analysis);
+void keep_stage(const RowName& stage, Analysis& analysis);
 
 }  // namespace gpuwhy

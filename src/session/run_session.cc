@@ -52,14 +52,15 @@ Stages stages_in(const Trace& trace, const Rules& rules) {
 }
 
 bool has_marks(const std::vector<StageTimes>& times) {
-  return std::any_of(times.begin(), times.end(),
-                     [](const StageTimes& stage) { return stage.stage != "all"; });
+  return std::any_of(times.begin(), times.end(), [](const StageTimes& stage) {
+    return stage.stage.kind != RowKind::kUnmarked;
+  });
 }
 
 std::map<std::string, std::int64_t> instances_of(const std::vector<StageTimes>& times) {
   std::map<std::string, std::int64_t> instances;
   for (const StageTimes& stage : times) {
-    instances[stage.stage] = stage.n;
+    instances[stage.stage.text()] = stage.n;
   }
   return instances;
 }

@@ -55,7 +55,7 @@ void RunSession::run_torch(const Pass& pass, PassRecord& record) {
     if (is_first) {
       std::map<std::string, std::int64_t> instances;
       for (const StageTimes& stage : made.analysis.stage_times) {
-        instances[stage.stage] = stage.n;
+        instances[stage.stage.text()] = stage.n;
       }
       add(check_stages(pass.name, setup_.options.contract, instances));
       profile_ = std::move(made);

@@ -175,10 +175,10 @@ void check_overhead(const FindingContext& context) {
     Finding& finding = context.note("profiler_overhead", overhead.stage);
     finding.sentence =
         fmt::format("{} took {} longer under the profiler: part of its time is profiler overhead",
-                    printable_name(overhead.stage), format_fraction(longer));
+                    printable_name(overhead.stage.text()), format_fraction(longer));
     finding.next = "record less: run.mode=light";
     finding.evidence = {
-        fmt::format("overhead[stage={}].profiled_mean_ns", path_value(overhead.stage))};
+        fmt::format("overhead[stage={}].profiled_mean_ns", path_value(overhead.stage.text()))};
   }
 }
 
@@ -199,11 +199,11 @@ void check_first_range(const FindingContext& context) {
     finding.confidence = "medium";
     finding.sentence = fmt::format(
         "the first {} took {}, {:.1f} times the mean of the others: warm-up, or the profiler starting",
-        printable_name(stage.stage), format_duration_ns(stage.first_ns), ratio);
+        printable_name(stage.stage.text()), format_duration_ns(stage.first_ns), ratio);
     finding.next = "use the steady mean, which excludes it; warm up before profiling starts";
     finding.evidence = {
-        fmt::format("stages[stage={}].host_first_ns", path_value(stage.stage)),
-        fmt::format("stages[stage={}].host_steady_mean_ns", path_value(stage.stage))};
+        fmt::format("stages[stage={}].host_first_ns", path_value(stage.stage.text())),
+        fmt::format("stages[stage={}].host_steady_mean_ns", path_value(stage.stage.text()))};
   }
 }
 
@@ -211,7 +211,7 @@ void check_other_family(const FindingContext& context) {
   if (context.analysis.unmatched_names.empty()) {
     return;
   }
-  Finding& finding = context.note("other_family", "capture");
+  Finding& finding = context.note("other_family", {RowKind::kRecording});
   finding.sentence = "kernels of unknown families take more than 10 % of the time";
   finding.next = "add their names to a rules file: --rules FILE";
   finding.evidence = {"families[family=other].total_ns", "unmatched_names"};
@@ -223,7 +223,7 @@ void check_other_users(const FindingContext& context) {
     return;
   }
   if (*context.facts.num_other_gpu_users > 0) {
-    Finding& finding = context.note("other_gpu_users", "capture");
+    Finding& finding = context.note("other_gpu_users", {RowKind::kRecording});
     finding.sentence =
         fmt::format("{} other {} on the GPUs when the run began: times include theirs",
                     *context.facts.num_other_gpu_users,
@@ -242,7 +242,7 @@ void check_clocks(const FindingContext& context) {
     return;
   }
   if (!*context.facts.keeps_clocks) {
-    Finding& finding = context.note("clocks_not_locked", "capture");
+    Finding& finding = context.note("clocks_not_locked", {RowKind::kRecording});
     finding.confidence = "medium";
     finding.sentence = "persistence mode is off, so clocks are not locked: repeats will differ";
     finding.next = "sudo nvidia-smi -pm 1 && sudo nvidia-smi --lock-gpu-clocks=MIN,MAX";
@@ -347,8 +347,8 @@ void check_few_kernels(const FindingContext& context) {
   if (analysis.kernel_ns >= kNextToNoTimeNs && is_busy(analysis)) {
     return;  // nothing waits
   }
-  Finding& finding =
-      is_next_to_none ? context.block("few_kernels") : context.note("few_kernels", "capture");
+  Finding& finding = is_next_to_none ? context.block("few_kernels")
+                                     : context.note("few_kernels", {RowKind::kRecording});
   finding.sentence =
       fmt::format("only {} {} ran, {} in total: too few to say what a step waits for", num_kernels,
                   num_kernels == 1 ? "kernel" : "kernels", format_duration_ns(analysis.kernel_ns));
@@ -372,7 +372,7 @@ void check_largest_part(const FindingContext& context) {
   const KernelRecord& top = analysis.kernels.front();
   const FamilyTotal& family = analysis.families.front();
   const GemmRate* rate = largest_rate(analysis);
-  Finding& finding = context.note("largest_part", "capture");
+  Finding& finding = context.note("largest_part", {RowKind::kRecording});
   finding.sentence = fmt::format(
       "{} of kernel time is {} kernels; the largest kernel is {} with {} in {} {}, median {}{}",
       format_fraction(fraction_of(family.total_ns, analysis.kernel_ns)), family.family,

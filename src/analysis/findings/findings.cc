@@ -23,6 +23,7 @@
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -67,14 +68,13 @@ std::vector<StageLedger> scopes_of(const Analysis& analysis) {
   std::vector<StageLedger> steady;
   std::vector<StageLedger> captures;
   for (const StageLedger& row : analysis.ledgers) {
-    const auto stage =
-        std::find_if(analysis.stages.begin(), analysis.stages.end(),
-                     [&](const StageSummary& s) { return s.stage == row.stage.text(); });
+    const auto stage = std::find_if(analysis.stages.begin(), analysis.stages.end(),
+                                    [&](const StageSummary& s) { return s.stage == row.stage; });
     if (row.stage.kind == RowKind::kRecording) {
       captures.push_back(row);
     } else if (row.stage.kind == RowKind::kSteady) {
       steady.push_back(row);
-    } else if (row.stage.kind == RowKind::kStage && !is_without_work(row.stage.text()) &&
+    } else if (row.stage.kind == RowKind::kStage && !is_without_work(row.stage) &&
                (stage == analysis.stages.end() || !stage->is_nested)) {
       stages.push_back(row);
     }
@@ -189,7 +189,7 @@ void refer_to_same_fix(std::vector<Finding>& found) {
 }
 
 void mark_overlaps(std::vector<Finding>& found) {
-  std::set<std::tuple<std::string, std::string, std::string>> taken;
+  std::set<std::tuple<RowName, std::string, std::string>> taken;
   for (Finding& finding : found) {
     if (!finding.bucket.empty()) {
       finding.overlaps = !taken.emplace(finding.stage, finding.device, finding.bucket).second;
@@ -203,7 +203,7 @@ Finding& FindingContext::add(const char* id, const StageLedger& row, Bucket buck
                              std::int64_t saving_ns) const {
   Finding& finding = findings.found.emplace_back();
   finding.id = id;
-  finding.stage = row.stage.text();
+  finding.stage = row.stage;
   finding.device = row.device;
   finding.bucket = kBucketNames[static_cast<std::size_t>(bucket)];
   finding.saving_ns = saving_ns;
@@ -211,7 +211,7 @@ Finding& FindingContext::add(const char* id, const StageLedger& row, Bucket buck
   return finding;
 }
 
-Finding& FindingContext::note(const char* id, const std::string& stage) const {
+Finding& FindingContext::note(const char* id, const RowName& stage) const {
   Finding& finding = findings.found.emplace_back();
   finding.id = id;
   finding.stage = stage;
@@ -220,7 +220,7 @@ Finding& FindingContext::note(const char* id, const std::string& stage) const {
 }
 
 Finding& FindingContext::block(const char* id) const {
-  Finding& finding = note(id, "capture");
+  Finding& finding = note(id, {RowKind::kRecording});
   finding.is_blocker = true;
   finding.window_ns = analysis.capture_ns;
   return finding;
@@ -255,17 +255,13 @@ double share_of(std::int64_t time_ns, const StageLedger& row) {
   return fraction_of(time_ns, row.base_ns());
 }
 
-bool is_without_work(const std::string& stage) {
-  return stage == "all" || stage == "graph_capture" || stage == "idle" || stage == "warmup";
-}
-
 std::string stage_words(const StageLedger& row) {
-  const std::string& stage = row.stage.text();
+  const StageRole role = role_of(row.stage);
   return row.stage.kind == RowKind::kSteady      ? "the steady phase"
          : row.stage.kind == RowKind::kRecording ? "the recording"
-         : stage == "mixed"                      ? "mixed steps"
-         : stage == "step" ? (row.num_instances == 1 ? "the step" : "the steps")
-                           : printable_name(stage);
+         : role == StageRole::kMixed             ? "mixed steps"
+         : role == StageRole::kStep ? (row.num_instances == 1 ? "the step" : "the steps")
+                                    : printable_name(row.stage.text());
 }
 
 std::string time_in(std::int64_t time_ns, const StageLedger& row) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "results/row.h"
+
 namespace gpuwhy {
 
 struct Analysis;
@@ -16,7 +18,7 @@ struct StageLedger;
 // Something worth fixing, with its maximum saving.
 struct Finding {
   std::string id;      // stable: scripts rely on it
-  std::string stage;   // "capture" or "steady" where the recording marks no stage
+  RowName stage;       // a part of the recording, or all of it, where no stage is marked
   std::string device;  // "cuda:0"; empty if no GPU is meant
   // True if the recording itself must be fixed before other figures are meaningful. These come
   // first.
@@ -100,10 +102,6 @@ inline constexpr std::string_view kAlsoFixed = "also fixed by ";
 // Limits beyond which opaque graphs or profiler overhead invalidate the other figures.
 inline constexpr double kMostOpaque = 0.5;     // of GPU time in graphs without names
 inline constexpr double kMostOverhead = 0.25;  // of a profiler, beyond which its times are its own
-
-// No stage of the workload: none is marked, an engine captures its graphs or warms up, or a rank
-// has no requests.
-bool is_without_work(const std::string& stage);
 
 // A stage in a sentence: "decode", "the steps", "the steady phase", "the recording".
 std::string stage_words(const StageLedger& row);

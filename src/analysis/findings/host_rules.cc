@@ -459,9 +459,9 @@ bool is_in_graphs(const Analysis& analysis, const StageLedger& row) {
   std::int64_t all = 0;
   const bool is_stage =
       std::any_of(analysis.stages.begin(), analysis.stages.end(),
-                  [&](const StageSummary& stage) { return stage.stage == row.stage.text(); });
+                  [&](const StageSummary& stage) { return stage.stage == row.stage; });
   for (const StageSummary& stage : analysis.stages) {
-    if (is_stage ? stage.stage == row.stage.text() : !stage.is_nested) {
+    if (is_stage ? stage.stage == row.stage : !stage.is_nested) {
       in_graphs += stage.num_graph_kernels;
       all += stage.num_kernels;
     }

@@ -294,7 +294,7 @@ void check_families(const FindingContext& context) {
 
 // The two parts of the model that take most time above what the GPU needs for them, else the family
 // of kernels with most time in the stage.
-std::string where_to_look(const Analysis& analysis, const std::string& stage) {
+std::string where_to_look(const Analysis& analysis, const RowName& stage) {
   std::map<std::string, std::int64_t> above_ns;
   if (analysis.structure) {
     for (const PartSummary& part : analysis.structure->parts) {
@@ -321,7 +321,7 @@ std::string where_to_look(const Analysis& analysis, const std::string& stage) {
   std::map<std::string, std::int64_t> family_ns;
   std::int64_t all_ns = 0;
   for (const KernelRecord& kernel : analysis.kernels) {
-    if (kernel.stage.text() == stage) {
+    if (kernel.stage == stage) {
       family_ns[kernel.family] += kernel.total_ns;
       all_ns += kernel.total_ns;
     }
@@ -356,7 +356,7 @@ void check_roofs(const FindingContext& context) {
       continue;
     }
     for (const StageLedger& row : context.scopes) {
-      if (row.stage.text() != stage.stage) {
+      if (row.stage != stage.stage) {
         continue;
       }
       const auto bound_ns = static_cast<std::int64_t>(*stage.bound_ns);
@@ -374,12 +374,13 @@ void check_roofs(const FindingContext& context) {
       finding.sentence = fmt::format(
           "while busy in {1}, {0} reaches {2} of its {3} roof: the kernels themselves are slow, not only "
           "the gaps between them",
-          row.device, printable_name(stage.stage), format_fraction(busy_fraction),
+          row.device, printable_name(stage.stage.text()), format_fraction(busy_fraction),
           is_memory ? "memory" : "compute");
       finding.next = where_to_look(analysis, stage.stage);
       finding.evidence = {
-          fmt::format("efficiency.stages[stage={}].sol.busy_fraction", path_value(stage.stage)),
-          fmt::format("efficiency.stages[stage={}].bound_ns", path_value(stage.stage))};
+          fmt::format("efficiency.stages[stage={}].sol.busy_fraction",
+                      path_value(stage.stage.text())),
+          fmt::format("efficiency.stages[stage={}].bound_ns", path_value(stage.stage.text()))};
     }
   }
 }

@@ -39,7 +39,7 @@ struct FindingContext {
   // A finding on a stage and device of the ledger that saves at most `saving_ns`, out of `bucket`.
   Finding& add(const char* id, const StageLedger& row, Bucket bucket, std::int64_t saving_ns) const;
   // A finding that saves no time by itself.
-  Finding& note(const char* id, const std::string& stage) const;
+  Finding& note(const char* id, const RowName& stage) const;
   // A problem of the recording that must be fixed first.
   Finding& block(const char* id) const;
   // Records that a rule could not be checked.

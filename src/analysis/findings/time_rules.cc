@@ -15,6 +15,7 @@
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -337,7 +338,7 @@ void check_buckets(const FindingContext& context) {
 void check_idle_at_start(const FindingContext& context) {
   bool could_speak = false;
   for (const StageLedger& row : context.scopes) {
-    if (row.stage.text() != "prefill") {
+    if (role_of(row.stage) != StageRole::kPrefill) {
       continue;
     }
     could_speak = true;

@@ -16,12 +16,15 @@
 
 #include <fmt/format.h>
 
+#include "results/stage_role.h"
+
 namespace gpuwhy {
 namespace {
 
 // Steps that serve no requests.
-bool is_serving(const std::string& stage) {
-  return stage != "graph_capture" && stage != "idle" && stage != "draft";
+bool is_serving(const RowName& stage) {
+  const StageRole role = role_of(stage);
+  return role != StageRole::kGraphCapture && role != StageRole::kIdle && role != StageRole::kDraft;
 }
 
 LoopStep loop_step(const StageStep& step) {
@@ -93,7 +96,7 @@ EngineLoop find_engine_loop(const Trace& trace, const Stages& stages, const Anal
   std::set<std::uint32_t> groups;
   for (const StageStep& step : analysis.steps) {
     if (step.is_step && !step.is_open && step.stage < stages.names.size() &&
-        is_serving(stages.names[step.stage].text())) {
+        is_serving(stages.names[step.stage])) {
       order.push_back(&step);
       groups.insert(step.group);
     }

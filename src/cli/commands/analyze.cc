@@ -234,7 +234,7 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
     files = std::move(written.files);
   }
   if (!options.stage.empty()) {
-    keep_stage(options.stage, profile.analysis);
+    keep_stage(row_name(options.stage), profile.analysis);
   }
   if (options.out.empty() || !options.stage.empty()) {
     metrics = metrics_of(profile.analysis);

@@ -80,7 +80,7 @@ int analyze_files(const std::vector<std::filesystem::path>& files,
 int check_files(const AttachCommandOptions& options, Context& context) {
   std::map<std::string, std::int64_t> instances;
   for (const StageSummary& stage : load_metrics(options.out, {}, context.system).metrics.stages) {
-    instances[stage.stage] = stage.num_instances;
+    instances[stage.stage.text()] = stage.num_instances;
   }
   int code = kExitOk;
   for (const Breach& breach : check_window("attach", options.attach.wish, instances, 0)) {

@@ -36,9 +36,9 @@ std::string finding_text(const Finding& finding,
   const auto shown_key = [&](std::string_view label, const std::string& key) {
     return labelled(label, fmt::format("{} = {}", printable(key), value_of(key)), width);
   };
-  std::string text = fmt::format("{}: {}{}{} confidence\n", finding.id, printable(finding.stage),
-                                 finding.device.empty() ? ", " : " on " + finding.device + ", ",
-                                 finding.confidence);
+  std::string text = fmt::format(
+      "{}: {}{}{} confidence\n", finding.id, printable(finding.stage.text()),
+      finding.device.empty() ? ", " : " on " + finding.device + ", ", finding.confidence);
   text += labelled("says", printable(finding.sentence), width);
   for (const std::string& key : finding.evidence) {
     text += shown_key("evidence", key);
@@ -56,8 +56,8 @@ std::string finding_text(const Finding& finding,
   }
   if (finding.saving_ns > 0 && !finding.bucket.empty() && !finding.device.empty()) {
     text += shown_key("out of", fmt::format("ledgers[stage={},device={}].buckets_ns.{}",
-                                            path_value(finding.stage), path_value(finding.device),
-                                            finding.bucket));
+                                            path_value(finding.stage.text()),
+                                            path_value(finding.device), finding.bucket));
   }
   if (finding.overlaps) {
     text += labelled("overlaps", "a finding above saves time of the same bucket", width);

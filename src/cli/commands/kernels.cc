@@ -39,7 +39,7 @@ int run_kernels(const KernelsOptions& options, Context& context) {
   say_how_read(profile, context.console);
   Analysis& analysis = profile.analysis;
   if (!options.stage.empty() && !phase) {
-    keep_stage(options.stage, analysis);
+    keep_stage(row_name(options.stage), analysis);
   }
   if (options.is_json) {
     analysis.kernels = top_n_kernels(analysis.kernels, options.top.rows);

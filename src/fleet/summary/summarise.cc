@@ -92,7 +92,7 @@ void add_efficiency(const Analysis& analysis, std::size_t num_shares, StageCell&
   const Efficiency& efficiency = *analysis.efficiency;
   const auto shares = static_cast<double>(num_shares);
   for (const StageEfficiency& stage : efficiency.stages) {
-    if (stage.stage != cell.stage) {
+    if (stage.stage.text() != cell.stage) {
       continue;
     }
     const double gpu_s = static_cast<double>(stage.wall_ns) / 1e9 *
@@ -117,13 +117,14 @@ std::vector<StageCell> stages_of(const Analysis& analysis, const std::string* de
   std::vector<StageCell> cells;
   for (const StageSummary& stage : analysis.stages) {
     StageCell cell;
-    cell.stage = stage.stage;
+    cell.stage = stage.stage.text();
     cell.instances = stage.num_instances;
     cell.total_ns = stage.total_ns;
     cell.min_ns = stage.min_ns;
     cell.max_ns = stage.max_ns;
     cell.tokens = stage.tokens.value_or(0);
-    cell.kernel_ns = stage.is_nested && num_shares == 1 ? stage.kernel_ns : kernel_ns[stage.stage];
+    cell.kernel_ns =
+        stage.is_nested && num_shares == 1 ? stage.kernel_ns : kernel_ns[stage.stage.text()];
     add_ledgers(analysis, device, num_shares > 1, cell);
     add_efficiency(analysis, num_shares, cell);
     cells.push_back(std::move(cell));
@@ -142,7 +143,7 @@ std::vector<StageCell> bare_stages(const std::vector<StageTimes>& times) {
   std::vector<StageCell> cells;
   for (const StageTimes& stage : times) {
     StageCell cell;
-    cell.stage = stage.stage;
+    cell.stage = stage.stage.text();
     cell.instances = stage.n;
     cell.total_ns = stage.total_ns;
     cell.min_ns = stage.min_ns;

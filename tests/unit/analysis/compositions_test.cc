@@ -27,8 +27,8 @@ StageStep decode_step(std::int64_t n, std::int64_t keys, std::optional<std::int6
 
 Analysis analysis_of(std::vector<StageStep> steps) {
   Analysis analysis;
-  analysis.stages.emplace_back().stage = "decode";
-  analysis.stages.emplace_back().stage = "draft";
+  analysis.stages.emplace_back().stage = row_name("decode");
+  analysis.stages.emplace_back().stage = row_name("draft");
   analysis.steps = std::move(steps);
   return analysis;
 }

@@ -31,11 +31,11 @@ class Made {
             std::optional<std::int64_t> tokens = std::nullopt,
             std::optional<std::int64_t> sequences = std::nullopt, bool is_step = true) {
     std::uint32_t index = 0;
-    while (index < analysis_.stages.size() && analysis_.stages[index].stage != stage) {
+    while (index < analysis_.stages.size() && analysis_.stages[index].stage.text() != stage) {
       ++index;
     }
     if (index == analysis_.stages.size()) {
-      analysis_.stages.emplace_back().stage = stage;
+      analysis_.stages.emplace_back().stage = row_name(stage);
     }
     analysis_.stages[index].total_ns += duration_ns;
     ++analysis_.stages[index].num_instances;
@@ -78,7 +78,7 @@ EfficiencySetup setup_for(const std::string& model, const std::string& gpu_name 
 
 const StageEfficiency& row(const Efficiency& efficiency, const std::string& stage) {
   for (const StageEfficiency& found : efficiency.stages) {
-    if (found.stage == stage) {
+    if (found.stage.text() == stage) {
       return found;
     }
   }

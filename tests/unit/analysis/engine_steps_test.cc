@@ -75,7 +75,7 @@ void expect_steps(const Analysis& analysis, const Replica& replica, std::uint32_
   for (std::size_t i = 0; i < steps.size(); ++i) {
     SCOPED_TRACE(fmt::format("step {}", i));
     const EngineStep& truth = replica.steps[i];
-    EXPECT_EQ(analysis.stages[steps[i].stage].stage, truth.stage);
+    EXPECT_EQ(analysis.stages[steps[i].stage].stage.text(), truth.stage);
     EXPECT_EQ(steps[i].start_ns, truth.host_start_ns);
     EXPECT_EQ(steps[i].duration_ns, truth.host_end_ns - truth.host_start_ns);
     EXPECT_EQ(steps[i].gpu_start_ns, truth.gpu_start_ns);
@@ -190,7 +190,7 @@ void expect_sums(const Profile& found) {
     ASSERT_EQ(row.ledger.sum_ns(), row.ledger.window_ns);
     ASSERT_GE(*std::min_element(row.ledger.buckets_ns.begin(), row.ledger.buckets_ns.end()), 0);
     if (std::any_of(analysis.stages.begin(), analysis.stages.end(),
-                    [&](const StageSummary& stage) { return stage.stage == row.stage.text(); })) {
+                    [&](const StageSummary& stage) { return stage.stage == row.stage; })) {
       staged_ns[row.device] += row.ledger.window_ns;
     }
   }

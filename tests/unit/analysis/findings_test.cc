@@ -268,7 +268,7 @@ TEST(Findings, CommunicationOfTheStartUpIsNotThatOfTheSteps) {
   analysis.ledgers.push_back(analysis_with({{Bucket::kComm, 700'000'000}}, "capture").ledgers[0]);
   const Finding finding = find_findings(analysis, {}).found.at(0);
   EXPECT_EQ(finding.id, "exposed_comm");
-  EXPECT_EQ(finding.stage, "step");
+  EXPECT_EQ(finding.stage.text(), "step");
   EXPECT_EQ(finding.saving_ns, 400'000'000);
 }
 
@@ -388,11 +388,11 @@ TEST(Findings, StartUpAndWhatFollowsTheLastWorkAreNoFindings) {
 TEST(Findings, StagesAreJudgedAloneWhereTheyAreMarked) {
   Analysis analysis = analysis_with({{Bucket::kLaunchLate, 500'000'000}}, "decode");
   analysis.stages.resize(1);
-  analysis.stages[0].stage = "decode";
+  analysis.stages[0].stage = row_name("decode");
   analysis.ledgers.push_back(analysis_with({{Bucket::kLaunchLate, 900'000'000}}).ledgers[0]);
   const Findings findings = find_findings(analysis, {});
   ASSERT_EQ(findings.found.size(), 1U);
-  EXPECT_EQ(findings.found[0].stage, "decode");
+  EXPECT_EQ(findings.found[0].stage.text(), "decode");
   EXPECT_EQ(findings.found[0].saving_ns, 500'000'000);
 }
 
@@ -575,10 +575,10 @@ TEST(Findings, TheProfilersShareIsNamed) {
   EXPECT_TRUE(std::any_of(silent.begin(), silent.end(),
                           [](const SilentRule& rule) { return rule.id == "profiler_overhead"; }));
   analysis.baseline.resize(1);
-  analysis.overheads = {{"decode", 100, 120}, {"prefill", 100, 130}};
+  analysis.overheads = {{row_name("decode"), 100, 120}, {row_name("prefill"), 100, 130}};
   const Findings findings = find_findings(analysis, {});
   ASSERT_THAT(ids_of(findings), ElementsAre("profiler_overhead"));
-  EXPECT_EQ(findings.found[0].stage, "prefill");
+  EXPECT_EQ(findings.found[0].stage.text(), "prefill");
 }
 
 const Finding* find(const Findings& findings, const std::string& id) {
@@ -616,7 +616,7 @@ TEST(Findings, TheSameTimeIsNotCountedTwice) {
 TEST(Findings, ARequestThatWaitsBeforeItsFirstKernel) {
   Analysis analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "prefill");
   analysis.stages.resize(1);
-  analysis.stages[0].stage = "prefill";
+  analysis.stages[0].stage = row_name("prefill");
   analysis.ledgers[0].ledger.lead_ns = 150'000'000;
   const Findings findings = find_findings(analysis, {});
   ASSERT_NE(find(findings, "idle_at_start"), nullptr);
@@ -655,7 +655,7 @@ TEST(Findings, AStageFarFromItsRoof) {
   Analysis analysis = analysis_with({{Bucket::kLaunchLate, 400'000'000}}, "decode");
   EXPECT_TRUE(is_silent(find_findings(analysis, {}), "decode_off_memory_roof"));
   StageEfficiency stage;
-  stage.stage = "decode";
+  stage.stage = row_name("decode");
   stage.busy_ns = 600'000'000;
   stage.bound_ns = 1e8;
   stage.sol.busy_fraction = 1.0 / 6;
@@ -710,14 +710,14 @@ TEST(Findings, EvidenceQuotesStageNames) {
   analysis.kernels[0].stage = analysis.kernels[1].stage = row_name(name);
   analysis.kernels[1].device = "cuda:1";
   analysis.stages.resize(1);
-  analysis.stages[0].stage = name;
+  analysis.stages[0].stage = row_name(name);
   analysis.stages[0].num_instances = 5;
   analysis.stages[0].first_ns = 20'000'000;
   analysis.stages[0].steady_mean_ns = 10'000'000;
   analysis.baseline.resize(1);
-  analysis.overheads = {{name, 100, 130}};
+  analysis.overheads = {{row_name(name), 100, 130}};
   StageEfficiency efficiency;
-  efficiency.stage = name;
+  efficiency.stage = row_name(name);
   efficiency.busy_ns = 600'000'000;
   efficiency.bound_ns = 1e8;
   efficiency.sol.busy_fraction = 1.0 / 6;
@@ -747,7 +747,7 @@ TEST(Findings, WhatSpoilsAMeasurement) {
   EXPECT_TRUE(is_silent(find_findings(analysis, {}), "other_gpu_users"));
   analysis.capture.messages = {"Some events were dropped because a buffer was full"};
   analysis.stages.resize(1);
-  analysis.stages[0].stage = "decode";
+  analysis.stages[0].stage = row_name("decode");
   analysis.stages[0].num_instances = 5;
   analysis.stages[0].first_ns = 20'000'000;
   analysis.stages[0].steady_mean_ns = 10'000'000;

@@ -17,7 +17,7 @@ using testing::Optional;
 StageInstance instance(std::uint32_t stage, std::int64_t start_ns, std::int64_t duration_ns,
                        std::optional<std::int64_t> tokens = std::nullopt) {
   StageInstance made;
-  made.stage = stage;
+  made.stage = row_name(stage);
   made.start_ns = start_ns;
   made.end_ns = start_ns + duration_ns;
   made.tokens = tokens;
@@ -38,7 +38,7 @@ TEST(StageTimes, ByHand) {
       {instance(0, 1000, 20), instance(1, 2000, 7), instance(0, 3000, 40), instance(0, 0, 60)}));
   ASSERT_EQ(all.size(), 2U);
   const StageTimes& prefill = all[0];
-  EXPECT_EQ(prefill.stage, "prefill");
+  EXPECT_EQ(prefill.stage.text(), "prefill");
   EXPECT_EQ(prefill.n, 3);
   EXPECT_EQ(prefill.num_open, 0);
   EXPECT_EQ(prefill.total_ns, 120);
@@ -103,14 +103,14 @@ TEST(StageTimes, NoStagesNoTimes) {
   EXPECT_THAT(time_stages({}), IsEmpty());
   const auto all = time_stages(stages_of({}));
   ASSERT_EQ(all.size(), 2U);
-  EXPECT_EQ(all[1].stage, "decode");
+  EXPECT_EQ(all[1].stage.text(), "decode");
   EXPECT_EQ(all[1].n, 0);
 }
 
 StageTimes times(const char* stage, std::int64_t n, double mean_ns,
                  std::optional<double> steady_mean_ns) {
   StageTimes made;
-  made.stage = stage;
+  made.stage = row_name(stage);
   made.n = n;
   made.mean_ns = mean_ns;
   made.steady_mean_ns = steady_mean_ns;
@@ -121,10 +121,10 @@ TEST(Overheads, SteadyMeansWhereBothHaveThem) {
   const auto overheads = overheads_of({times("prefill", 2, 200, 100), times("decode", 1, 80, {})},
                                       {times("decode", 3, 100, 60), times("prefill", 2, 900, 110)});
   ASSERT_EQ(overheads.size(), 2U);
-  EXPECT_EQ(overheads[0].stage, "prefill");
+  EXPECT_EQ(overheads[0].stage.text(), "prefill");
   EXPECT_DOUBLE_EQ(overheads[0].baseline_mean_ns, 100);
   EXPECT_DOUBLE_EQ(overheads[0].profiled_mean_ns, 110);
-  EXPECT_EQ(overheads[1].stage, "decode");
+  EXPECT_EQ(overheads[1].stage.text(), "decode");
   EXPECT_DOUBLE_EQ(overheads[1].baseline_mean_ns, 80) << "one has a first instance only";
   EXPECT_DOUBLE_EQ(overheads[1].profiled_mean_ns, 100);
   for (const StageOverhead& overhead : overheads) {

@@ -72,7 +72,7 @@ Profile profile_of(Trace trace, const WindowOptions& options, const Rules& rules
 
 const StageSummary& stage(const Profile& profile, const std::string& name) {
   for (const StageSummary& row : profile.analysis.stages) {
-    if (row.stage == name) {
+    if (row.stage.text() == name) {
       return row;
     }
   }

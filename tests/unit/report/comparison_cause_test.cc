@@ -223,12 +223,12 @@ TEST(MetricJudgement, AgreesWithTheNumbersBesideIt) {
 TEST(StepTime, IsTheSameInReportsAndComparisons) {
   Metrics metrics;
   StageSummary& stage = metrics.stages.emplace_back();
-  stage.stage = "step";
+  stage.stage = row_name("step");
   stage.num_instances = 6;
   stage.median_ns = 152 * kMs;
   stage.total_ns = 918 * kMs;
   StepMetrics& steps = metrics.steps.emplace_back();
-  steps.stage = "step";
+  steps.stage = row_name("step");
   steps.gpu_window_median_ns = 116 * kMs;
   steps.period_median_ns = 150 * kMs;
   const auto key_of = [&] {

@@ -49,7 +49,7 @@ const std::vector<std::string> kHostile = {"a|b",
 
 StageTimes times(const std::string& stage) {
   StageTimes row;
-  row.stage = stage;
+  row.stage = row_name(stage);
   row.n = 20;
   row.total_ns = 20'000'000;
   row.mean_ns = 1e6;
@@ -73,7 +73,7 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   analysis.stage_source = "NVTX domain LLM";
   for (const char* stage : {"prefill", "decode", "vision"}) {
     StageSummary row;
-    row.stage = stage;
+    row.stage = row_name(stage);
     row.num_instances = 3;
     row.total_ns = 15'000'000;
     row.median_ns = 5'000'000;
@@ -85,7 +85,7 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   }
   analysis.stage_times = {times("prefill"), times("decode")};
   analysis.baseline = {times("prefill"), times("decode_step"), times(name)};
-  analysis.overheads = {{"decode", 1e6, 1.4e6, 0.4}};
+  analysis.overheads = {{row_name("decode"), 1e6, 1.4e6, 0.4}};
   analysis.devices = {{"cuda:0", name, 12'000'000, 40}};
   StageLedger ledger{row_name("decode"), "cuda:0", 3, {}};
   ledger.ledger.window_ns = 15'000'000;
@@ -115,7 +115,7 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   efficiency.gpu = "H100";
   efficiency.num_gpus = 1;
   StageEfficiency stage;
-  stage.stage = "decode";
+  stage.stage = row_name("decode");
   stage.passes = 3;
   stage.wall_ns = 15'000'000;
   stage.busy_ns = 5'000'000;
@@ -400,7 +400,7 @@ KernelMetrics kernel_on(const std::string& device, const std::vector<ShapeTotal>
   KernelMetrics row;
   row.kernel_name = row.short_name = "gemm";
   row.device = device;
-  row.stage = "decode";
+  row.stage = row_name("decode");
   row.kernel_fraction = 0.5;
   row.num_shapes = static_cast<std::int64_t>(sizes.size());
   for (const ShapeTotal& size : sizes) {
@@ -439,7 +439,7 @@ TEST(Report, ASavingIsWorthHoursOfADayOnlyWhereItIsAShareOfAllTime) {
   finding.id = "launch_bound";
   finding.saving_ns = 250'000'000;
   finding.window_ns = 1'000'000'000;
-  finding.stage = "steady";
+  finding.stage = row_name("steady");
   metrics.findings = {finding};
   const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
   metrics.devices.resize(1);
@@ -463,7 +463,7 @@ TEST(Report, ASavingIsWorthHoursOfADayOnlyWhereItIsAShareOfAllTime) {
   EXPECT_THAT(markdown_text(stakeholder_document(metrics, priced)),
               HasSubstr("4.00 ms are too little to stand for a day"));
   EXPECT_THAT(markdown_text(stakeholder_document(metrics, priced)), Not(HasSubstr("GPU-hours")));
-  metrics.findings[0].stage = "decode";
+  metrics.findings[0].stage = row_name("decode");
   EXPECT_THAT(text(), Not(HasSubstr("GPU-hours")));
 }
 
@@ -475,7 +475,7 @@ TEST(Stakeholder, OneStepOfAServerHasASpeed) {
   metrics.aggregates.tpot.reason = "a step alone has no period";
   metrics.aggregates.decode_tokens_per_s.reset();
   metrics.stages.assign(1, {});
-  metrics.stages[0].stage = "decode";
+  metrics.stages[0].stage = row_name("decode");
   metrics.stages[0].num_instances = 1;
   metrics.stages[0].tokens = 32;
   metrics.steps.clear();
@@ -489,7 +489,7 @@ TEST(Stakeholder, OneStepOfAServerHasASpeed) {
       HasSubstr(
           "A decode step makes 32 tokens in 10.0 ms: at best 3,200 tokens per second, "
           "10.0 ms per token for each user (one step was recorded, so the time between steps is not known)."));
-  metrics.stages[0].stage = "mixed";
+  metrics.stages[0].stage = row_name("mixed");
   metrics.ledgers[0].stage = row_name("mixed");
   EXPECT_THAT(
       text(),
@@ -498,7 +498,7 @@ TEST(Stakeholder, OneStepOfAServerHasASpeed) {
           "10.0 ms: at best 3,200 tokens per second (one step was recorded, so the time between steps is not known)."));
   metrics.stages[0].tokens.reset();
   EXPECT_THAT(text(), HasSubstr("The mixed that was recorded took 10.0 ms on the GPU."));
-  metrics.stages[0].stage = "decode";
+  metrics.stages[0].stage = row_name("decode");
   metrics.stages[0].tokens = 32;
   const std::string report =
       markdown_text(section_document(metrics, {"aggregates"}, SectionOptions()));
@@ -655,7 +655,7 @@ TEST(Report, AnOpportunityHasItsEffortAndRiskAndTheOrderIsExplained) {
   Metrics metrics = whole_metrics();
   Finding finding;
   finding.id = "launch_bound";
-  finding.stage = "steady";
+  finding.stage = row_name("steady");
   finding.saving_ns = 250;
   finding.window_ns = 1000;
   finding.confidence = "high";
@@ -678,7 +678,7 @@ TEST(Stakeholder, SaysWhichPointItsSpeedUpIsOf) {
   Metrics metrics = whole_metrics();
   Finding finding;
   finding.id = "host_work";
-  finding.stage = "steady";
+  finding.stage = row_name("steady");
   finding.saving_ns = 200'000'000;
   finding.window_ns = 1'000'000'000;
   finding.confidence = "high";
@@ -928,7 +928,7 @@ TEST(Stakeholder, SaysWhenHowLongAStepTakesAndWhatTheProfilerDoes) {
   metrics.aggregates.ttft = {};
   metrics.aggregates.tpot = {};
   metrics.stages.assign(1, {});
-  metrics.stages[0].stage = "step";
+  metrics.stages[0].stage = row_name("step");
   metrics.stages[0].num_instances = 12;
   metrics.stages[0].median_ns = 10'000'000;
   metrics.overhead.reset();

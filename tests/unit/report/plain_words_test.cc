@@ -39,16 +39,16 @@ Metrics training() {
   metrics.devices[0].name = "A100";
   metrics.devices[0].num_kernels = 10;
   metrics.stages.resize(1);
-  metrics.stages[0].stage = "step";
+  metrics.stages[0].stage = row_name("step");
   metrics.stages[0].num_instances = 6;
   metrics.stages[0].median_ns = 152 * kMs;
   metrics.stages[0].total_ns = 900 * kMs;
   metrics.steps.resize(1);
-  metrics.steps[0].stage = "step";
+  metrics.steps[0].stage = row_name("step");
   metrics.steps[0].period_median_ns = 150 * kMs;
   Finding& finding = metrics.findings.emplace_back();
   finding.id = "host_work";
-  finding.stage = "step";
+  finding.stage = row_name("step");
   finding.device = "cuda:0";
   finding.saving_ns = 180 * kMs;
   finding.window_ns = 900 * kMs;
@@ -139,7 +139,7 @@ TEST(WorkloadWords, SayOnlyWhatIsProven) {
   EXPECT_THAT(markdown_text(stakeholder_document(metrics, {})),
               HasSubstr("Training with PyTorch on A100.\n\nw0.json.gz, recorded for 900 ms with "
                         "PyTorch's profiler.\n"));
-  metrics.stages[0].stage = "decode";
+  metrics.stages[0].stage = row_name("decode");
   EXPECT_EQ(workload_words(metrics).kind, "") << "both are there";
   metrics.operators.reset();
   metrics.capture.stage_source = "step markers of SGLang, in vLLM's form";

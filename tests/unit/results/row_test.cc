@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "expect_error.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -34,6 +35,21 @@ TEST(Row, AWordInARecordingGetsAnotherText) {
     EXPECT_EQ(recorded_stage(word), (RowName{RowKind::kStage, word + " (marked)"}));
   }
   EXPECT_EQ(recorded_stage("decode"), row_name("decode"));
+}
+
+TEST(Row, ARoleIsThatOfAStage) {
+  EXPECT_EQ(role_of(row_name("prefill")), StageRole::kPrefill);
+  EXPECT_EQ(role_of(row_name("warmup")), StageRole::kWarmUp);
+  EXPECT_EQ(role_of(row_name("mine")), StageRole::kOther);
+  EXPECT_EQ(role_of(row_name("all")), StageRole::kOther);
+  EXPECT_TRUE(is_decode(row_name("decode_step")));
+  EXPECT_FALSE(is_decode(row_name("prefill")));
+  for (const char* name : {"all", "graph_capture", "idle", "warmup"}) {
+    EXPECT_TRUE(is_without_work(row_name(name))) << name;
+  }
+  for (const char* name : {"", "capture", "steady", "decode", "draft"}) {
+    EXPECT_FALSE(is_without_work(row_name(name))) << name;
+  }
 }
 
 }  // namespace

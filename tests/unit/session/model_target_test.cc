@@ -102,7 +102,7 @@ TEST(Target, FactsOfTheModelAreCountedNotCopied) {
 TEST(Target, WithoutAGpuCostsAreThereAndRatiosAreNot) {
   Analysis analysis;
   StageSummary& prefill = analysis.stages.emplace_back();
-  prefill.stage = "prefill";
+  prefill.stage = row_name("prefill");
   prefill.num_instances = 1;
   prefill.total_ns = 1000;
   StageStep step;

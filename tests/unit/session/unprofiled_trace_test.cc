@@ -42,7 +42,7 @@ Stages stages_of(const TimedRun& run, const Rules& rules) {
 std::vector<std::string> described(const Stages& stages) {
   std::vector<std::string> rows;
   for (const StageTimes& time : time_stages(stages)) {
-    rows.push_back(time.stage + " " + std::to_string(time.n) + "x, " +
+    rows.push_back(time.stage.text() + " " + std::to_string(time.n) + "x, " +
                    std::to_string(time.total_ns) + " ns, open " + std::to_string(time.num_open));
   }
   return rows;
