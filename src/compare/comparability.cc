@@ -162,7 +162,7 @@ Amounts amounts_of(const std::vector<RunSummary>& runs, Amount&& amount) {
   for (const RunSummary& run : runs) {
     for (const StageAmount& stage : run.stages) {
       if (const std::optional<std::int64_t> value = amount(stage)) {
-        amounts[stage.stage].add(*value);
+        amounts[stage.stage.text()].add(*value);
       }
     }
   }
@@ -199,7 +199,7 @@ std::optional<Values> stages_of(const std::vector<RunSummary>& runs, Values& all
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Values of_run;
     for (const StageAmount& stage : runs[i].stages) {
-      of_run.insert(stage.stage);
+      of_run.insert(stage.stage.text());
     }
     all.insert(of_run.begin(), of_run.end());
     same = i == 0 || same == of_run ? std::optional(of_run) : std::nullopt;

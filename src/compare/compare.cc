@@ -127,8 +127,9 @@ void judge_runs(const std::vector<double>& base, const std::vector<double>& cand
 }
 
 const StageLengths* lengths_of(const RunSummary& run, const std::string& stage) {
-  const auto steps = std::find_if(run.steps.begin(), run.steps.end(),
-                                  [&](const StageLengths& one) { return one.stage == stage; });
+  const auto steps = std::find_if(run.steps.begin(), run.steps.end(), [&](const StageLengths& one) {
+    return one.stage.text() == stage;
+  });
   return stage.empty() || steps == run.steps.end() ? nullptr : &*steps;
 }
 
@@ -339,7 +340,7 @@ std::optional<PairedSteps> paired_steps(const RunSummary& base, const RunSummary
     return std::nullopt;
   }
   PairedSteps steps;
-  steps.stage = gate->steps;
+  steps.stage = row_name(gate->steps);
   steps.base_mean_ns = mean_of(before->durations_ns);
   steps.candidate_mean_ns = mean_of(after->durations_ns);
   if (before->durations_ns.size() == after->durations_ns.size()) {

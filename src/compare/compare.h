@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "results/row.h"
+
 namespace gpuwhy {
 
 // A number of a run, by its key in metrics.json.
@@ -24,13 +26,13 @@ struct RunMetric {
 
 // Durations of all instances of a stage.
 struct StageLengths {
-  std::string stage;
+  RowName stage;
   std::vector<double> durations_ns;  // in time order
 };
 
 // Totals of a stage.
 struct StageAmount {
-  std::string stage;
+  RowName stage;
   std::int64_t instances = 0;
   std::int64_t kernel_ns = 0;
   std::optional<std::int64_t> tokens;
@@ -50,7 +52,7 @@ struct KernelAmount {
   std::string name;  // whole
   std::string short_name;
   std::string device;
-  std::string stage;
+  RowName stage;
   std::string family;
   std::string shapes;  // grids and blocks, as one text
   std::int64_t total_ns = 0;
@@ -61,7 +63,7 @@ struct KernelAmount {
 // An operator of a framework, or of a program that times itself, in a stage.
 struct OperatorAmount {
   std::string name;
-  std::string stage;  // empty: the source does not say
+  RowName stage;  // without a name: the source does not say
   std::int64_t total_ns = 0;
   std::int64_t calls = 0;
   std::string shape = {};  // of its inputs; empty: not known, and the row may mix several
@@ -87,7 +89,7 @@ struct ModelPartAmount {
 
 // Ledger of a stage on a device.
 struct LedgerAmount {
-  std::string stage;
+  RowName stage;
   std::string device;
   std::int64_t window_ns = 0;
   std::vector<std::pair<std::string, std::int64_t>> buckets_ns;
@@ -95,7 +97,7 @@ struct LedgerAmount {
 
 // Time in a bucket of a ledger for one kind of cause.
 struct IdleAmount {
-  std::string stage;
+  RowName stage;
   std::string device;
   std::string bucket;
   std::string kind;   // "launching"
@@ -106,7 +108,7 @@ struct IdleAmount {
 // What a finding of a run says that its fix saves at most.
 struct PromisedSaving {
   std::string id;  // of the finding
-  std::string stage;
+  RowName stage;
   std::string device;
   std::string bucket;  // of the ledger
   std::int64_t saving_ns = 0;
@@ -333,7 +335,7 @@ struct PaceChange {
 
 // Waiting that became less on one GPU and more on another.
 struct MovedWait {
-  std::string stage;
+  RowName stage;
   std::string bucket;
   std::string from;  // the GPU that waits less
   std::string to;
@@ -349,7 +351,7 @@ struct ModelComparison {
 
 // Steps of two runs in their order, one by one.
 struct PairedSteps {
-  std::string stage;
+  RowName stage;
   std::int64_t pairs = 0;    // 0: the runs do not have as many steps
   std::int64_t shorter = 0;  // in the candidate
   std::int64_t longer = 0;

@@ -65,7 +65,7 @@ void judge_by_step(const Sides& sides) {
   for (const std::vector<RunSummary>* side : sides) {
     for (const RunSummary& run : *side) {
       for (const StageAmount& stage : run.stages) {
-        const auto [known, is_new] = key_of_stage.try_emplace(stage.stage, stage.step_key);
+        const auto [known, is_new] = key_of_stage.try_emplace(stage.stage.text(), stage.step_key);
         known->second = is_new || known->second == stage.step_key ? stage.step_key : "";
       }
     }
@@ -181,8 +181,8 @@ std::string choose_deciding_times(std::vector<RunSummary>& base,
   for (const std::vector<RunSummary>* side : sides) {
     for (const RunSummary& run : *side) {
       for (const StageAmount& stage : run.stages) {
-        if (stage.is_host_ahead && std::ranges::count(ahead, stage.stage) == 0) {
-          ahead.push_back(stage.stage);
+        if (stage.is_host_ahead && std::ranges::count(ahead, stage.stage.text()) == 0) {
+          ahead.push_back(stage.stage.text());
         }
       }
     }

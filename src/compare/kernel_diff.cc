@@ -26,7 +26,7 @@
 namespace gpuwhy {
 namespace {
 
-using KernelMap = std::map<std::tuple<std::string, std::string, std::string>, KernelAmount>;
+using KernelMap = std::map<std::tuple<RowName, std::string, std::string>, KernelAmount>;
 
 // By stage, device and name; equal rows are merged.
 KernelMap kernels_by_name(const RunSummary& run) {
@@ -295,7 +295,7 @@ void diff_runs(const RunSummary& base, const RunSummary& candidate, Comparison& 
   comparison.ledgers_missing = comparison.ledgers.empty() ? why_no_ledgers(base, candidate) : "";
   comparison.moved_waits = moved_waits(comparison.ledgers);
   comparison.stages = breakdown_by(base.kernels, candidate.kernels,
-                                   [](const KernelAmount& kernel) { return kernel.stage; });
+                                   [](const KernelAmount& kernel) { return kernel.stage.text(); });
   comparison.families = breakdown_by(base.kernels, candidate.kernels,
                                      [](const KernelAmount& kernel) { return kernel.family; });
   comparison.kernels = kernel_changes(base, candidate);

@@ -22,7 +22,7 @@
 namespace gpuwhy {
 namespace {
 
-using OperatorName = std::pair<std::string, std::string>;  // stage and name
+using OperatorName = std::pair<RowName, std::string>;  // stage and name
 using OperatorMap = std::map<std::pair<OperatorName, std::string>, OperatorAmount>;
 
 // Operators that ran with inputs of unknown shape.
@@ -93,7 +93,7 @@ OperatorComparison operator_changes(const RunSummary& base, const RunSummary& ca
   comparison.base_ns = base.operators_whole_ns;
   comparison.candidate_ns = candidate.operators_whole_ns;
   comparison.stages = breakdown_by(base.operators, candidate.operators,
-                                   [](const OperatorAmount& row) { return row.stage; });
+                                   [](const OperatorAmount& row) { return row.stage.text(); });
   comparison.kinds = breakdown_by(base.operators, candidate.operators, kind_of);
   // An operator of one run only is compared with one that took no time.
   std::set<OperatorName> mixed = unshaped_of(base);

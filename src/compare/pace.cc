@@ -121,7 +121,7 @@ bool is_same_length(std::int64_t shorter_ns, std::int64_t longer_ns) {
 // As many instances of each marked stage are the same work, whatever kernels did it.
 bool have_same_steps(const RunSummary& base, const RunSummary& candidate) {
   const auto steps_of = [](const RunSummary& run) {
-    std::map<std::string, std::int64_t> steps;
+    std::map<RowName, std::int64_t> steps;
     for (const StageAmount& stage : run.stages) {
       steps[stage.stage] = stage.instances;
     }
@@ -190,7 +190,7 @@ std::vector<MovedWait> moved_waits(const std::vector<LedgerChange>& ledgers) {
   // Of the whole recording: stages of one GPU may have moved in time.
   std::map<std::string, std::vector<DeviceChange>> by_bucket;
   for (const LedgerChange& ledger : ledgers) {
-    if (ledger.base.stage != "capture") {
+    if (ledger.base.stage.kind != RowKind::kRecording) {
       continue;
     }
     for (std::size_t i = 0; i < ledger.base.buckets_ns.size(); ++i) {
@@ -211,7 +211,11 @@ std::vector<MovedWait> moved_waits(const std::vector<LedgerChange>& ledgers) {
     if (less->difference_ns < 0 && more->difference_ns > 0 &&
         is_large(less->difference_ns, less->window_ns) &&
         is_large(more->difference_ns, more->window_ns)) {
-      moved.push_back({"capture", bucket, less->device, more->device, -less->difference_ns,
+      moved.push_back({{RowKind::kRecording},
+                       bucket,
+                       less->device,
+                       more->device,
+                       -less->difference_ns,
                        more->difference_ns});
     }
   }

@@ -25,16 +25,17 @@ namespace {
 constexpr double kFalseDiscoveries = 0.05;
 
 std::string key_of(const KernelAmount& kernel) {
-  return kernel.stage + '\n' + kernel.device + '\n' + kernel.name;
+  return kernel.stage.text() + '\n' + kernel.device + '\n' + kernel.name;
 }
 
 std::string key_of(const OperatorAmount& row) {
-  return row.stage + '\n' + row.name + '\n' + row.shape;
+  return row.stage.text() + '\n' + row.name + '\n' + row.shape;
 }
 
 // The row that stands for several of the same name.
 std::optional<std::string> key_of_all(const OperatorAmount& row) {
-  return row.shape.empty() ? std::nullopt : std::optional(row.stage + '\n' + row.name + '\n');
+  return row.shape.empty() ? std::nullopt
+                           : std::optional(row.stage.text() + '\n' + row.name + '\n');
 }
 std::optional<std::string> key_of_all(const KernelAmount&) {
   return std::nullopt;

@@ -52,7 +52,7 @@ Json kernel_change_json(const KernelChange& row) {
   const KernelAmount& named = row.named();
   const bool is_renamed = row.kind == KernelChange::Kind::kSwapped;
   return {{"kind", kind_name(row.kind)},
-          {"stage", named.stage},
+          {"stage", named.stage.text()},
           {"device", named.device},
           {"family", named.family},
           {"kernel", named.short_name},
@@ -96,7 +96,7 @@ Json ledger_change_json(const LedgerChange& row) {
          {"difference_ns", after - before},
          {"kinds", kinds == row.kinds.end() ? Json::array() : parts_json(kinds->second, "kind")}});
   }
-  return {{"stage", row.base.stage},
+  return {{"stage", row.base.stage.text()},
           {"device", row.base.device},
           {"candidate_device", row.candidate.device},
           {"base_ns", row.base.window_ns},
@@ -136,7 +136,7 @@ Json total_json(const TotalChange& total) {
 }
 
 Json operator_change_json(const OperatorChange& row) {
-  return {{"stage", row.base.stage},
+  return {{"stage", row.base.stage.text()},
           {"operator", row.base.name},
           {"shape", text_or_null(row.base.shape)},
           {"base_ns", row.base.total_ns},
@@ -220,7 +220,7 @@ std::string comparison_json(const Comparison& comparison) {
   json["candidate"] =
       side_json(comparison.candidate, comparison.candidate_median, comparison.candidate_rate);
   json["paired_steps"] = comparison.steps && comparison.steps->pairs > 0
-                             ? Json{{"stage", comparison.steps->stage},
+                             ? Json{{"stage", comparison.steps->stage.text()},
                                     {"pairs", comparison.steps->pairs},
                                     {"shorter", comparison.steps->shorter},
                                     {"longer", comparison.steps->longer}}
@@ -234,7 +234,7 @@ std::string comparison_json(const Comparison& comparison) {
   json["pace"] = pace_json(comparison.pace);
   json["moved_waits"] = Json::array();
   for (const MovedWait& row : comparison.moved_waits) {
-    json["moved_waits"].push_back({{"stage", row.stage},
+    json["moved_waits"].push_back({{"stage", row.stage.text()},
                                    {"bucket", row.bucket},
                                    {"from", row.from},
                                    {"to", row.to},

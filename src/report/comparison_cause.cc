@@ -20,6 +20,7 @@
 #include "report/plain_words.h"
 #include "report/section_parts.h"
 #include "report/worth.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 
@@ -30,21 +31,21 @@ const MetricChange* first_gate(const Comparison& comparison) {
   return row == comparison.metrics.end() ? nullptr : &*row;
 }
 
-std::string stage_of_metric(const std::string& key) {
+RowName stage_of_metric(const std::string& key) {
   if (key.starts_with("aggregates.ttft.")) {
-    return "prefill";
+    return row_name("prefill");
   }
   if (key.starts_with("aggregates.tpot.")) {
-    return "decode";
+    return row_name("decode");
   }
   constexpr std::string_view kName = "[stage=";
   const std::size_t start = key.find(kName);
   if (start == std::string::npos) {
-    return "capture";
+    return {RowKind::kRecording};
   }
   const std::size_t from = start + kName.size();
-  const std::string stage = key.substr(from, key.find_first_of(",]", from) - from);
-  return stage == "all" ? "capture" : stage;
+  RowName stage = row_name(key.substr(from, key.find_first_of(",]", from) - from));
+  return stage.kind == RowKind::kUnmarked ? RowName{RowKind::kRecording} : stage;
 }
 
 bool has_fact(const Comparison& comparison, const char* name) {
@@ -64,7 +65,7 @@ std::string difference_text(std::int64_t difference_ns) {
 }
 
 // The GPU whose time in the stage changed most.
-const LedgerChange* ledger_of(const Comparison& comparison, const std::string& stage) {
+const LedgerChange* ledger_of(const Comparison& comparison, const RowName& stage) {
   const LedgerChange* found = nullptr;
   const auto change_of = [](const LedgerChange& row) {
     return std::abs(row.candidate.window_ns - row.base.window_ns);
@@ -142,7 +143,7 @@ std::string cause_of_pace(const Comparison& comparison) {
   std::int64_t whole_ns = 0;
   int num_gpus = 0;
   for (const LedgerChange& ledger : comparison.ledgers) {
-    if (ledger.base.stage != "capture") {
+    if (ledger.base.stage.kind != RowKind::kRecording) {
       continue;
     }
     ++num_gpus;
@@ -217,14 +218,16 @@ std::optional<TimedWork> timed_work(const Comparison& comparison) {
   if (gate == nullptr || gate->unit != "ns" || gate->key.starts_with("pace.")) {
     return std::nullopt;
   }
-  const std::string stage = stage_of_metric(gate->key);
+  const RowName stage = stage_of_metric(gate->key);
   const bool is_run =
       gate->key == "aggregates.program_ns" || gate->key == "stages[stage=all].host_median_ns";
-  if (stage == "capture" && !is_run) {
+  if (stage.kind == RowKind::kRecording && !is_run) {
     return std::nullopt;
   }
   constexpr double kNs = 1e-9;
-  const std::string name = is_run ? "run" : stage == "decode" ? "decode step" : stage;
+  const std::string name = is_run                                 ? "run"
+                           : role_of(stage) == StageRole::kDecode ? "decode step"
+                                                                  : stage.text();
   // Steps are paid for by their sum, which a median does not tell.
   if (comparison.steps && comparison.steps->stage == stage) {
     return TimedWork{name, comparison.steps->base_mean_ns * kNs,
@@ -259,10 +262,10 @@ std::string cause_sentence(const Comparison& comparison) {
       has_fact(comparison, "instances")) {
     return "";
   }
-  const std::string stage = stage_of_metric(gate->key);
+  const RowName stage = stage_of_metric(gate->key);
   const LedgerChange* ledger = ledger_of(comparison, stage);
-  if (ledger == nullptr && stage == "decode") {
-    ledger = ledger_of(comparison, "decode_step");
+  if (ledger == nullptr && role_of(stage) == StageRole::kDecode) {
+    ledger = ledger_of(comparison, row_name("decode_step"));
   }
   if (ledger == nullptr) {
     return comparison.ledgers.empty() ? printable(cause_of_operators(comparison, *gate)) : "";
@@ -274,12 +277,13 @@ std::string cause_sentence(const Comparison& comparison) {
   }
   const std::string said = largest_parts(parts_of(comparison, *ledger), whole_ns);
   return said.empty() ? ""
-                      : with_plain_names(printable(fmt::format(
-                            "Where it comes from: {}; in all, {} of {} ({}, {}).", said,
-                            difference_text(whole_ns), format_duration_ns(base_ns),
-                            stage == "capture" ? "the whole recording"
-                                               : fmt::format("all of '{}' together", stage),
-                            ledger->base.device)));
+                      : with_plain_names(printable(
+                            fmt::format("Where it comes from: {}; in all, {} of {} ({}, {}).", said,
+                                        difference_text(whole_ns), format_duration_ns(base_ns),
+                                        stage.kind == RowKind::kRecording
+                                            ? "the whole recording"
+                                            : fmt::format("all of '{}' together", stage.text()),
+                                        ledger->base.device)));
 }
 
 std::string worth_sentence(const Comparison& comparison) {
@@ -333,7 +337,7 @@ std::string paired_sentence(const Comparison& comparison) {
   }
   const PairedSteps& steps = *comparison.steps;
   const bool is_shorter = steps.shorter >= steps.longer;
-  const std::string name = printable_name(steps.stage);
+  const std::string name = printable_name(steps.stage.text());
   const std::string all = name.ends_with("step") ? name + "s" : name + " steps";
   const std::string mean = fmt::format(
       "went from {} to {} ({}).", format_duration_ns(static_cast<std::int64_t>(steps.base_mean_ns)),

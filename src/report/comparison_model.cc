@@ -18,7 +18,7 @@ ReportRow operator_row(const OperatorChange& row, std::size_t place) {
            difference_of(row.calls_ns, key + "calls_ns"),
            difference_of(row.duration_ns, key + "duration_ns"),
            calls_of(row),
-           {row.base.stage, Unit::kName, key + "stage"},
+           {row.base.stage.text(), Unit::kName, key + "stage"},
            text_value(sureness(row)),
            {row.base.name, Unit::kName, key + "operator"},
            {row.base.shape, Unit::kText, key + "shape"}},

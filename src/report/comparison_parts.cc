@@ -26,9 +26,10 @@ std::string device_words(const LedgerChange& ledger) {
 // A bucket of a ledger, or its window; `ledger_key` and `key` are their places.
 ReportRow bucket_row(const LedgerChange& ledger, const std::string& ledger_key,
                      const PartChange& part, const std::string& key) {
-  const ReportValue stage = ledger.base.stage == "capture"
-                                ? text_value("whole recording")
-                                : ReportValue{ledger.base.stage, Unit::kName, ledger_key + "stage"};
+  const ReportValue stage =
+      ledger.base.stage.kind == RowKind::kRecording
+          ? text_value("whole recording")
+          : ReportValue{ledger.base.stage.text(), Unit::kName, ledger_key + "stage"};
   return {{stage,
            {device_words(ledger), Unit::kText, ledger_key + "device"},
            text_value(bucket_in_words(part.name)),
@@ -67,7 +68,7 @@ ReportRow kernel_row(const KernelChange& row, std::size_t place) {
            text_value(std::string(kind_name(row.kind)) +
                       (row.has_other_shapes() ? ", other shapes" : "")),
            {named.family, Unit::kText, key + "family"},
-           {named.stage, Unit::kName, key + "stage"},
+           {named.stage.text(), Unit::kName, key + "stage"},
            {named.device, Unit::kText, key + "device"},
            text_value(sureness(row)),
            {named.short_name + (is_swapped ? " -> " + row.candidate.short_name : ""), Unit::kName,
@@ -90,13 +91,12 @@ bool are_alike(const LedgerAmount& a, const LedgerAmount& b) {
 // The stage that fills the whole recording, so that a row of the recording says nothing new;
 // nullptr: none does.
 const LedgerChange* same_stage(const Comparison& comparison, const LedgerChange& capture) {
-  if (capture.base.stage != "capture") {
+  if (capture.base.stage.kind != RowKind::kRecording) {
     return nullptr;
   }
   const auto same = std::ranges::find_if(comparison.ledgers, [&](const LedgerChange& row) {
-    return row.base.stage != "capture" && row.base.stage != "all" &&
-           row.base.device == capture.base.device && are_alike(row.base, capture.base) &&
-           are_alike(row.candidate, capture.candidate);
+    return row.base.stage.kind == RowKind::kStage && row.base.device == capture.base.device &&
+           are_alike(row.base, capture.base) && are_alike(row.candidate, capture.candidate);
   });
   return same == comparison.ledgers.end() ? nullptr : &*same;
 }
@@ -143,12 +143,13 @@ Section buckets_section(const Comparison& comparison) {
     const LedgerChange& ledger = comparison.ledgers[i];
     const std::string ledger_key = fmt::format("ledgers[{}].", i);
     // The stage `all` is the capture by another name.
-    if (ledger.base.stage == "all") {
+    if (ledger.base.stage.kind == RowKind::kUnmarked) {
       continue;
     }
     if (const LedgerChange* same = same_stage(comparison, ledger)) {
       section.notes.push_back(fmt::format("The whole recording on {} has the times of '{}'.",
-                                          device_words(ledger), printable_name(same->base.stage)));
+                                          device_words(ledger),
+                                          printable_name(same->base.stage.text())));
       continue;
     }
     for (std::size_t j = 0; j < ledger.base.buckets_ns.size(); ++j) {

@@ -35,8 +35,8 @@ std::string cause_sentence(const Comparison& comparison);
 std::string promise_sentence(const Comparison& comparison);
 // The first metric that decides and was measured on both sides; nullptr: none.
 const MetricChange* first_gate(const Comparison& comparison);
-// The stage that a metric is the time of; "capture" if it is that of no stage.
-std::string stage_of_metric(const std::string& key);
+// The stage that a metric is the time of; else the recording.
+RowName stage_of_metric(const std::string& key);
 bool has_fact(const Comparison& comparison, const char* name);
 // What the change is worth at the price of a GPU-hour; empty without one.
 std::string worth_sentence(const Comparison& comparison);

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "report/comparison_parts.h"
 #include "report/opportunity.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -89,13 +90,13 @@ std::string promise_sentence(const Comparison& comparison) {
       comparison.pace || has_fact(comparison, "instances")) {
     return "";
   }
-  const std::string stage = stage_of_metric(gate->key);
+  const RowName stage = stage_of_metric(gate->key);
   // A promise is a mean over all steps, and so is what it is compared with, where there is one.
   const bool has_means = comparison.steps && comparison.steps->stage == stage;
   const double gain_ns = has_means
                              ? comparison.steps->base_mean_ns - comparison.steps->candidate_mean_ns
                              : *gate->base * (1 - *gate->ratio);
-  if (stage == "capture" || gain_ns < kLeastGain * *gate->base) {
+  if (stage.kind == RowKind::kRecording || gain_ns < kLeastGain * *gate->base) {
     return "";
   }
   const PromisedSaving* kept = nullptr;
@@ -120,7 +121,7 @@ std::string promise_sentence(const Comparison& comparison) {
   const double promised_ns =
       static_cast<double>(kept->saving_ns) / static_cast<double>(kept->num_steps);
   const std::string name =
-      printable_name(stage) == "decode" ? "decode step" : printable_name(stage);
+      role_of(stage) == StageRole::kDecode ? "decode step" : printable_name(stage.text());
   const double share = gain_ns / promised_ns;
   return fmt::format(
       "The base promised up to {} per {} for \"{}\". That time fell by {} per {}, and a {} is {} "

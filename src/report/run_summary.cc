@@ -75,6 +75,11 @@ std::string step_stage(const Metrics& metrics) {
   return has_steps ? "decode_step" : "decode";
 }
 
+// A comparison prints what another program may have written.
+RowName printable_row(const RowName& row) {
+  return {row.kind, printable(row.stage)};
+}
+
 // Calls `add` with each row and its path.
 template <typename Row, typename Add>
 void for_each_row(const MetricRows<Row>& array, const Add& add) {
@@ -260,16 +265,16 @@ void add_stages(const Metrics& metrics, RunSummary& run) {
   for (const StageSummary& row : metrics.stages) {
     const std::optional<StepTime> step = step_time(metrics, row);
     run.stages.push_back(
-        {printable(row.stage.text()), row.num_instances, row.kernel_ns, row.tokens,
-         is_host_ahead(row),
+        {printable_row(row.stage), row.num_instances, row.kernel_ns, row.tokens, is_host_ahead(row),
          step && row.stage.kind != RowKind::kUnmarked ? step->key : std::string()});
   }
   if (metrics.stages.empty() && metrics.baseline) {
     for (const StageTimes& row : *metrics.baseline) {
-      run.stages.push_back({printable(row.stage.text()), row.n, 0, row.tokens});
+      run.stages.push_back({printable_row(row.stage), row.n, 0, row.tokens});
     }
   }
-  run.is_marked = !run.stages.empty() && !(run.stages.size() == 1 && run.stages[0].stage == "all");
+  run.is_marked = !run.stages.empty() &&
+                  !(run.stages.size() == 1 && run.stages[0].stage.kind == RowKind::kUnmarked);
 }
 
 void add_steps(const Metrics& metrics, RunSummary& run) {
@@ -277,7 +282,7 @@ void add_steps(const Metrics& metrics, RunSummary& run) {
   for (const StepMetrics& row : metrics.steps) {
     const std::vector<std::int64_t>& lengths =
         are_periods(row) ? *row.periods_ns : row.durations_ns;
-    run.steps.push_back({printable(row.stage.text()), {lengths.begin(), lengths.end()}});
+    run.steps.push_back({printable_row(row.stage), {lengths.begin(), lengths.end()}});
   }
 }
 
@@ -302,9 +307,9 @@ void add_kernels(const Metrics& metrics, RunSummary& run) {
   for (const KernelMetrics& row : metrics.kernels) {
     if (may_add(row.total_ns, sum_ns) && may_add(row.calls, run.launches)) {
       run.kernels.push_back({printable(row.kernel_name), printable(row.short_name),
-                             printable(row.device), printable(row.stage.text()),
-                             printable(row.family), fmt::format("{}", fmt::join(row.shapes, " ")),
-                             row.total_ns, row.calls});
+                             printable(row.device), printable_row(row.stage), printable(row.family),
+                             fmt::format("{}", fmt::join(row.shapes, " ")), row.total_ns,
+                             row.calls});
       std::vector<ShapeAmount>& sizes = run.kernels.back().by_shape;
       const bool has_all = row.num_shapes == static_cast<std::int64_t>(row.by_shape.size());
       for (const ShapeTotal& one : has_all ? row.by_shape : std::vector<ShapeTotal>()) {
@@ -339,7 +344,7 @@ std::vector<OperatorAmount> by_shape(const OperatorMetrics& row,
     if (!may_add(rate->total_ns, sum_ns) || !may_add(rate->calls, sum_calls)) {
       return {};
     }
-    shapes.push_back({printable(row.name), printable(row.stage.text()), rate->total_ns, rate->calls,
+    shapes.push_back({printable(row.name), printable_row(row.stage), rate->total_ns, rate->calls,
                       printable(rate->dims + (rate->dtype.empty() ? "" : ", " + rate->dtype))});
   }
   return sum_ns == row.total_ns && sum_calls == row.calls ? shapes : std::vector<OperatorAmount>();
@@ -363,7 +368,7 @@ void add_operators(const Metrics& metrics, RunSummary& run) {
         found == rates.end() ? std::vector<OperatorAmount>() : by_shape(row, found->second);
     if (shapes.empty()) {
       run.operators.push_back(
-          {printable(row.name), printable(row.stage.text()), row.total_ns, row.calls});
+          {printable(row.name), printable_row(row.stage), row.total_ns, row.calls});
     }
     run.operators.insert(run.operators.end(), shapes.begin(), shapes.end());
   }
@@ -391,7 +396,7 @@ void add_model(const Metrics& metrics, RunSummary& run) {
 void add_ledgers(const Metrics& metrics, RunSummary& run) {
   for (const LedgerMetrics& row : metrics.ledgers) {
     LedgerAmount& ledger = run.ledgers.emplace_back();
-    ledger.stage = printable(row.stage.text());
+    ledger.stage = printable_row(row.stage);
     ledger.device = printable(row.device);
     ledger.window_ns = bounded(row.window_ns);
     if (row.stage.kind == RowKind::kRecording) {
@@ -407,7 +412,7 @@ void add_idle(const Metrics& metrics, RunSummary& run) {
   std::int64_t sum_ns = 0;
   for (const IdleCauseMetrics& row : metrics.idle_causes) {
     if (may_add(row.total_ns, sum_ns)) {
-      run.idle.push_back({printable(row.stage.text()), printable(row.device), printable(row.bucket),
+      run.idle.push_back({printable_row(row.stage), printable(row.device), printable(row.bucket),
                           printable(row.kind), printable(row.scope), row.total_ns});
     }
   }
@@ -420,14 +425,14 @@ std::string identity_of(const RunSummary& run) {
     text += fmt::format("{}={}\n", metric.key, metric.value);
   }
   for (const StageLengths& steps : run.steps) {
-    text += fmt::format("{}: {}\n", steps.stage, fmt::join(steps.durations_ns, " "));
+    text += fmt::format("{}: {}\n", steps.stage.text(), fmt::join(steps.durations_ns, " "));
   }
   for (const KernelAmount& row : run.kernels) {
-    text +=
-        fmt::format("{} {} {} {} {}\n", row.name, row.device, row.stage, row.total_ns, row.calls);
+    text += fmt::format("{} {} {} {} {}\n", row.name, row.device, row.stage.text(), row.total_ns,
+                        row.calls);
   }
   for (const OperatorAmount& row : run.operators) {
-    text += fmt::format("{} {} {} {}\n", row.name, row.stage, row.total_ns, row.calls);
+    text += fmt::format("{} {} {} {}\n", row.name, row.stage.text(), row.total_ns, row.calls);
   }
   return sha256_hex(text);
 }
@@ -453,7 +458,7 @@ void add_promises(const Metrics& metrics, RunSummary& run) {
     const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageSummary::stage);
     if (finding.saving_ns > 0 && stage != metrics.stages.end() &&
         !problem_words(finding.id).empty()) {
-      run.promises.push_back({printable(finding.id), printable(finding.stage.text()),
+      run.promises.push_back({printable(finding.id), printable_row(finding.stage),
                               printable(finding.device), printable(finding.bucket),
                               bounded(finding.saving_ns), bounded(stage->num_instances)});
     }

@@ -21,7 +21,7 @@ RunSummary make_run(double tpot_ns, const std::string& label = "run") {
   run.is_marked = true;
   run.launches = 10;
   run.facts = {{"gpu", "1 x H100"}, {"driver", "550"}};
-  run.stages = {{"decode", 100, 5000, 100}};
+  run.stages = {{row_name("decode"), 100, 5000, 100}};
   run.metrics = {{"aggregates.tpot.p50_ns", "ns", tpot_ns, false, true, ""},
                  {"aggregates.decode_tokens_per_s", "1/s", 1e9 / tpot_ns, true, false, ""}};
   return run;
@@ -37,7 +37,7 @@ std::vector<RunSummary> make_side(double tpot_ns, std::size_t repeats) {
 
 KernelAmount make_kernel(const std::string& name, const std::string& family, std::int64_t calls,
                          std::int64_t total_ns) {
-  return {name, name, "cuda:0", "decode", family, "1x1x1", total_ns, calls};
+  return {name, name, "cuda:0", row_name("decode"), family, "1x1x1", total_ns, calls};
 }
 
 const MetricChange& metric_of(const Comparison& comparison, const std::string& key) {
@@ -101,10 +101,24 @@ TEST(Compare, HowManyRunsAGateNeedsHasOneAnswer) {
 TEST(Compare, AnotherMixOfSizesIsNotALongerKernel) {
   RunSummary base = make_run(1e7);
   RunSummary candidate = base;
-  base.kernels = {
-      {"k", "k", "cuda:0", "decode", "gemm", "a b", 1100, 20, {{"a", 1000, 10}, {"b", 100, 10}}}};
-  candidate.kernels = {
-      {"k", "k", "cuda:0", "decode", "gemm", "a b", 1600, 25, {{"a", 1500, 15}, {"b", 100, 10}}}};
+  base.kernels = {{"k",
+                   "k",
+                   "cuda:0",
+                   row_name("decode"),
+                   "gemm",
+                   "a b",
+                   1100,
+                   20,
+                   {{"a", 1000, 10}, {"b", 100, 10}}}};
+  candidate.kernels = {{"k",
+                        "k",
+                        "cuda:0",
+                        row_name("decode"),
+                        "gemm",
+                        "a b",
+                        1600,
+                        25,
+                        {{"a", 1500, 15}, {"b", 100, 10}}}};
   const Comparison by_size = compare_runs({base}, {candidate}, {});
   ASSERT_EQ(by_size.kernels.size(), 1U);
   EXPECT_EQ(by_size.kernels[0].launches_ns, 500);
@@ -116,8 +130,15 @@ TEST(Compare, AnotherMixOfSizesIsNotALongerKernel) {
 TEST(Compare, AKernelThatIsGoneOrNewIsADifferenceOfLaunches) {
   RunSummary base = make_run(1e7);
   RunSummary candidate = base;
-  base.kernels = {
-      {"k", "k", "cuda:0", "decode", "gemm", "a b", 1100, 20, {{"a", 1000, 10}, {"b", 100, 10}}}};
+  base.kernels = {{"k",
+                   "k",
+                   "cuda:0",
+                   row_name("decode"),
+                   "gemm",
+                   "a b",
+                   1100,
+                   20,
+                   {{"a", 1000, 10}, {"b", 100, 10}}}};
   candidate.kernels.clear();
   for (const bool is_gone : {true, false}) {
     const Comparison comparison =
@@ -148,8 +169,8 @@ TEST(Compare, OneRunASideIsNeverAVerdict) {
   RunSummary base = make_run(1e7);
   RunSummary candidate = make_run(2e7);
   base.metrics[0].steps = "decode";
-  base.steps = {{"decode", std::vector<double>(64, 1e7)}};
-  candidate.steps = {{"decode", std::vector<double>(64, 2e7)}};
+  base.steps = {{row_name("decode"), std::vector<double>(64, 1e7)}};
+  candidate.steps = {{row_name("decode"), std::vector<double>(64, 2e7)}};
   const Comparison comparison = compare_runs({base}, {candidate}, {});
   EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
   const MetricChange& tpot = metric_of(comparison, "aggregates.tpot.p50_ns");
@@ -196,7 +217,8 @@ TEST(Compare, OtherWorkIsInvalid) {
   EXPECT_EQ(broken_by([](RunSummary&) {}), "");
   EXPECT_EQ(broken_by([](RunSummary& run) { run.stages[0].instances = 90; }), "instances");
   EXPECT_EQ(broken_by([](RunSummary& run) { run.stages[0].tokens = 200; }), "tokens");
-  EXPECT_EQ(broken_by([](RunSummary& run) { run.stages[0].stage = "prefill"; }), "stages");
+  EXPECT_EQ(broken_by([](RunSummary& run) { run.stages[0].stage = row_name("prefill"); }),
+            "stages");
   EXPECT_EQ(broken_by([](RunSummary& run) { run.launches = 5; }), "");  // fused, of marked stages
   EXPECT_EQ(broken_by([](RunSummary& run) {
               run.launches = 5;
@@ -211,7 +233,7 @@ RunSummary make_window(std::int64_t recording_ns, std::int64_t calls) {
   RunSummary run = make_run(1e7);
   run.is_marked = false;
   run.recording_ns = recording_ns;
-  run.stages = {{"all", 1, calls * 30, {}}};
+  run.stages = {{row_name("all"), 1, calls * 30, {}}};
   run.metrics = {{"stages[stage=all].host_median_ns", "ns", double(recording_ns), false, true, ""}};
   run.kernels = {make_kernel("gemm", "gemm", calls, calls * 20),
                  make_kernel("norm", "norm", calls * 2, calls * 10)};
@@ -283,8 +305,9 @@ TEST(Compare, InstancesMayDifferInRecordingsOfEqualLength) {
 
 TEST(MovedWaits, AreLessOnOneGpuAndMoreOnAnother) {
   const auto change = [](const std::string& device, std::int64_t before, std::int64_t after) {
-    return LedgerChange{{"capture", device, 1000, {{"comm", before}, {"compute", 1000 - before}}},
-                        {"capture", device, 1000, {{"comm", after}, {"compute", 1000 - after}}}};
+    return LedgerChange{
+        {{RowKind::kRecording}, device, 1000, {{"comm", before}, {"compute", 1000 - before}}},
+        {{RowKind::kRecording}, device, 1000, {{"comm", after}, {"compute", 1000 - after}}}};
   };
   const std::vector<MovedWait> moved =
       moved_waits({change("cuda:0", 200, 50), change("cuda:1", 60, 180)});
@@ -533,10 +556,10 @@ TEST(Compare, AsManyStepsAreTheSameWorkInRecordingsOfEqualLength) {
 TEST(Compare, StepsOfOneRunArePairedInTheirOrder) {
   RunSummary base = make_run(1e7);
   base.metrics[0].steps = "decode";
-  base.steps = {{"decode", {10, 10, 10, 10}}};
+  base.steps = {{row_name("decode"), {10, 10, 10, 10}}};
   RunSummary candidate = base;
   candidate.metrics[0].value = 9e6;
-  candidate.steps = {{"decode", {9, 9, 9, 11}}};
+  candidate.steps = {{row_name("decode"), {9, 9, 9, 11}}};
   const Comparison comparison = compare_runs({base}, {candidate}, {});
   ASSERT_TRUE(comparison.steps.has_value());
   EXPECT_EQ(comparison.steps->pairs, 4);

@@ -19,9 +19,9 @@ RunSummary timed_run(std::int64_t calls, std::int64_t recording_ns,
   run.label = "run";
   run.launches = calls;
   run.recording_ns = recording_ns;
-  run.stages = {{"all", 1, 1'000'000, std::nullopt}};
+  run.stages = {{row_name("all"), 1, 1'000'000, std::nullopt}};
   run.metrics = {{kLength, "ns", static_cast<double>(recording_ns), false, true, ""}};
-  run.kernels = {{kernel, kernel, "cuda:0", "all", "gemm", "1x1x1", 1'000'000, calls}};
+  run.kernels = {{kernel, kernel, "cuda:0", row_name("all"), "gemm", "1x1x1", 1'000'000, calls}};
   return run;
 }
 
@@ -39,7 +39,7 @@ RunSummary marked_run(double host_ns, double gpu_ns, bool has_period = false) {
   run.label = "run";
   run.is_marked = true;
   run.launches = 10;
-  run.stages = {{"decode", 100, 5000, std::nullopt, gpu_ns > host_ns}};
+  run.stages = {{row_name("decode"), 100, 5000, std::nullopt, gpu_ns > host_ns}};
   run.metrics = {{"stages[stage=decode].host_median_ns", "ns", host_ns, false, true, "decode"},
                  {"steps[stage=decode].gpu_window_median_ns", "ns", gpu_ns, false, false, ""}};
   if (has_period) {

@@ -18,7 +18,7 @@ RunSummary run_of(double tpot_ns) {
   run.label = "run";
   run.is_marked = true;
   run.launches = 10;
-  run.stages = {{"decode", 100, 5000, 100}};
+  run.stages = {{row_name("decode"), 100, 5000, 100}};
   run.metrics = {{kKey, "ns", tpot_ns, false, true, ""}};
   return run;
 }
@@ -98,8 +98,8 @@ TEST(MissingValues, WhatSeveralRunsOrStagesHaveIsSaidOnce) {
   EXPECT_EQ(same.facts[0].base, "4 runs (run-0 and 3 more)");
   RunSummary longer = run_of(1e7);
   RunSummary shorter = run_of(1e7);
-  longer.stages = {{"prefill", 100, 5000, {}}, {"decode", 100, 5000, {}}};
-  shorter.stages = {{"prefill", 50, 5000, {}}, {"decode", 50, 5000, {}}};
+  longer.stages = {{row_name("prefill"), 100, 5000, {}}, {row_name("decode"), 100, 5000, {}}};
+  shorter.stages = {{row_name("prefill"), 50, 5000, {}}, {row_name("decode"), 50, 5000, {}}};
   EXPECT_EQ(compare_runs({longer}, {shorter}, {}).reasons,
             "instances: a stage ran more or less often (2 stages)");
 }

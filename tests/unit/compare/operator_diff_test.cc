@@ -23,7 +23,7 @@ RunSummary run_with(std::vector<OperatorAmount> operators, std::int64_t whole_ns
 const OperatorChange* row_of(const OperatorComparison& comparison, const std::string& name,
                              const std::string& stage) {
   for (const OperatorChange& row : comparison.rows) {
-    if (row.base.name == name && row.base.stage == stage) {
+    if (row.base.name == name && row.base.stage.text() == stage) {
       return &row;
     }
   }
@@ -31,15 +31,15 @@ const OperatorChange* row_of(const OperatorComparison& comparison, const std::st
 }
 
 TEST(CompareOperators, RowsAndTheRestSumToTheWholeExactly) {
-  const RunSummary base = run_with({{"MUL_MAT up", "decode", 1001, 10},
-                                    {"MUL_MAT up", "prefill", 500, 1},
-                                    {"ADD", "decode", 100, 10},
-                                    {"ROPE", "decode", 70, 7}},
+  const RunSummary base = run_with({{"MUL_MAT up", row_name("decode"), 1001, 10},
+                                    {"MUL_MAT up", row_name("prefill"), 500, 1},
+                                    {"ADD", row_name("decode"), 100, 10},
+                                    {"ROPE", row_name("decode"), 70, 7}},
                                    2000);
-  const RunSummary candidate = run_with({{"MUL_MAT up", "decode", 601, 12},
-                                         {"MUL_MAT up", "prefill", 450, 1},
-                                         {"ADD", "decode", 100, 10},
-                                         {"QUANT", "decode", 33, 3}},
+  const RunSummary candidate = run_with({{"MUL_MAT up", row_name("decode"), 601, 12},
+                                         {"MUL_MAT up", row_name("prefill"), 450, 1},
+                                         {"ADD", row_name("decode"), 100, 10},
+                                         {"QUANT", row_name("decode"), 33, 3}},
                                         1300);
   const OperatorComparison changes = operator_changes(base, candidate);
   EXPECT_EQ(changes.missing, "");
@@ -67,11 +67,12 @@ TEST(CompareOperators, RowsAndTheRestSumToTheWholeExactly) {
 }
 
 TEST(CompareOperators, KindsAndStagesSumToTheRows) {
-  const RunSummary base =
-      run_with({{"MUL_MAT up", "decode", 900, 9}, {"MUL_MAT down", "prefill", 300, 3}}, 1200);
-  const RunSummary candidate = run_with({{"MUL_MAT up", "decode", 400, 9},
-                                         {"MUL_MAT down", "prefill", 310, 3},
-                                         {"ADD", "prefill", 5, 1}},
+  const RunSummary base = run_with(
+      {{"MUL_MAT up", row_name("decode"), 900, 9}, {"MUL_MAT down", row_name("prefill"), 300, 3}},
+      1200);
+  const RunSummary candidate = run_with({{"MUL_MAT up", row_name("decode"), 400, 9},
+                                         {"MUL_MAT down", row_name("prefill"), 310, 3},
+                                         {"ADD", row_name("prefill"), 5, 1}},
                                         715);
   const OperatorComparison changes = operator_changes(base, candidate);
   ASSERT_EQ(changes.kinds.size(), 2U);
@@ -85,7 +86,7 @@ TEST(CompareOperators, KindsAndStagesSumToTheRows) {
 
 TEST(CompareOperators, WhatCannotBeComparedSaysWhy) {
   const RunSummary none = run_with({}, 0);
-  const RunSummary some = run_with({{"ADD", "", 5, 1}}, 10);
+  const RunSummary some = run_with({{"ADD", {}, 5, 1}}, 10);
   RunSummary other = some;
   other.operators_time = "the time is that of kernels";
   EXPECT_EQ(operator_changes(none, none).missing, "no run names operators");
@@ -148,7 +149,7 @@ TEST(CompareOperators, ShapesThatBothSidesKnowAreRows) {
 TEST(CompareOperators, ARunThatRecordedNothingIsNotTakenApart) {
   std::vector<RunSummary> base;
   for (const double tpot_ns : {10.0, 20.0, 31.0}) {
-    base.push_back(run_with({{"ADD", "", 5, 1}}, 10));
+    base.push_back(run_with({{"ADD", {}, 5, 1}}, 10));
     base.back().label = std::to_string(base.size());
     base.back().metrics = {{"aggregates.tpot.p50_ns", "ns", tpot_ns, false, true, ""}};
   }

@@ -26,15 +26,16 @@ RunSummary make_run(double step_ms, std::int64_t compute_ms, std::int64_t loader
   run.launches = 100;
   run.num_gpus = 1;
   run.kernel_ns = compute_ms * kMs;
-  run.stages = {{"step", 6, compute_ms * kMs, std::nullopt}};
+  run.stages = {{row_name("step"), 6, compute_ms * kMs, std::nullopt}};
   run.metrics = {{kPeriod, "ns", step_ms * kMs, false, true, ""}};
-  run.kernels = {{"gemm", "gemm", "cuda:0", "step", "gemm", "", compute_ms * kMs, 100}};
-  run.ledgers = {{"step",
+  run.kernels = {{"gemm", "gemm", "cuda:0", row_name("step"), "gemm", "", compute_ms * kMs, 100}};
+  run.ledgers = {{row_name("step"),
                   "cuda:0",
                   (compute_ms + loader_ms + launch_ms) * kMs,
                   {{"compute", compute_ms * kMs}, {"launch_late", (loader_ms + launch_ms) * kMs}}}};
-  run.idle = {{"step", "cuda:0", "launch_late", "host_work", "DataLoader", loader_ms * kMs},
-              {"step", "cuda:0", "launch_late", "launching", "aten::add", launch_ms * kMs}};
+  run.idle = {
+      {row_name("step"), "cuda:0", "launch_late", "host_work", "DataLoader", loader_ms * kMs},
+      {row_name("step"), "cuda:0", "launch_late", "launching", "aten::add", launch_ms * kMs}};
   return run;
 }
 
@@ -78,7 +79,8 @@ TEST(CauseSentence, OfOperatorsWithoutAGpu) {
   RunSummary base;
   base.label = "run";
   base.metrics = {{"aggregates.program_ns", "ns", 1e9, false, true, ""}};
-  base.operators = {{"MUL_MAT", "decode", 700 * kMs, 1}, {"ADD", "decode", 100 * kMs, 1}};
+  base.operators = {{"MUL_MAT", row_name("decode"), 700 * kMs, 1},
+                    {"ADD", row_name("decode"), 100 * kMs, 1}};
   base.operators_whole_ns = 800 * kMs;
   RunSummary candidate = base;
   candidate.metrics[0].value = 8e8;
@@ -98,8 +100,8 @@ TEST(WorthSentence, IsOfTokensWhereTheyAreCountedElseOfSteps) {
       "What the base does in a day cost 48.00 and costs 24.00 now: 24.00 less per day.");
   // A sum is paid for: one long step among short ones counts.
   base.metrics[0].steps = candidate.metrics[0].steps = "step";
-  base.steps = {{"step", {36e11, 36e11, 36e11}}};
-  candidate.steps = {{"step", {18e11, 18e11, 36e11}}};
+  base.steps = {{row_name("step"), {36e11, 36e11, 36e11}}};
+  candidate.steps = {{row_name("step"), {18e11, 18e11, 36e11}}};
   CompareOptions in_euros;
   in_euros.gpu_hour_price = 2;
   in_euros.price_unit = "EUR";
@@ -122,9 +124,9 @@ TEST(WorthSentence, IsOfTokensWhereTheyAreCountedElseOfSteps) {
 
 TEST(PromiseSentence, SaysHowMuchOfASavingCameTrueOnlyWhereThatIsSure) {
   RunSummary base = make_run(150, 590, 220, 90);
-  base.promises = {{"gemm_off_tensor_cores", "step", "cuda:0", "compute", 300 * kMs, 6},
-                   {"host_work", "step", "cuda:0", "launch_late", 180 * kMs, 6},
-                   {"launch_bound", "step", "cuda:0", "launch_late", 90 * kMs, 6}};
+  base.promises = {{"gemm_off_tensor_cores", row_name("step"), "cuda:0", "compute", 300 * kMs, 6},
+                   {"host_work", row_name("step"), "cuda:0", "launch_late", 180 * kMs, 6},
+                   {"launch_bound", row_name("step"), "cuda:0", "launch_late", 90 * kMs, 6}};
   EXPECT_EQ(promise_sentence(compared(base, make_run(129, 595, 20, 150))),
             "The base promised up to 30.0 ms per step for \"The GPU waits while the processor does "
             "other work\". That time fell by 33.3 ms per step, and a step is 21.0 ms shorter: 70 % "
@@ -133,8 +135,8 @@ TEST(PromiseSentence, SaysHowMuchOfASavingCameTrueOnlyWhereThatIsSure) {
   RunSummary timed = base;
   RunSummary shorter = make_run(129, 595, 20, 150);
   timed.metrics[0].steps = shorter.metrics[0].steps = "step";
-  timed.steps = {{"step", {150.0 * kMs, 150.0 * kMs, 150.0 * kMs}}};
-  shorter.steps = {{"step", {129.0 * kMs, 129.0 * kMs, 147.0 * kMs}}};
+  timed.steps = {{row_name("step"), {150.0 * kMs, 150.0 * kMs, 150.0 * kMs}}};
+  shorter.steps = {{row_name("step"), {129.0 * kMs, 129.0 * kMs, 147.0 * kMs}}};
   EXPECT_THAT(promise_sentence(compared(timed, shorter)),
               HasSubstr("a step is 15.0 ms shorter on average: 50 % of the promise."))
       << "a saving is of all steps, also of the long ones";
@@ -146,7 +148,7 @@ TEST(PromiseSentence, SaysHowMuchOfASavingCameTrueOnlyWhereThatIsSure) {
   RunSummary other = make_run(129, 595, 20, 150);
   other.stages[0].instances = 12;
   EXPECT_EQ(promise_sentence(compared(base, other)), "") << "other work";
-  base.promises[1].stage = "decode";
+  base.promises[1].stage = row_name("decode");
   EXPECT_EQ(promise_sentence(compared(base, make_run(129, 595, 20, 90))), "") << "another stage";
 }
 
@@ -155,7 +157,7 @@ TEST(Buckets, ARecordingThatIsOneStageIsShownOnce) {
   RunSummary candidate = make_run(129, 595, 20, 150);
   for (RunSummary* run : {&base, &candidate}) {
     run->ledgers.push_back(run->ledgers[0]);
-    run->ledgers[1].stage = "capture";
+    run->ledgers[1].stage = {RowKind::kRecording};
   }
   const auto stages_of = [](const Section& section) {
     std::set<std::string> stages;
@@ -174,7 +176,7 @@ TEST(Buckets, ARecordingThatIsOneStageIsShownOnce) {
 }
 
 TEST(MovedWait, SaysTheSumAndWhoWaitsForWhom) {
-  EXPECT_EQ(moved_wait_text({"capture", "comm", "cuda:0", "cuda:1", 7 * kMs, 15 * kMs}),
+  EXPECT_EQ(moved_wait_text({{RowKind::kRecording}, "comm", "cuda:0", "cuda:1", 7 * kMs, 15 * kMs}),
             "Waiting moved from cuda:0 to cuda:1 (communication only): cuda:0 waits 7.00 ms less, "
             "cuda:1 15.0 ms more, 8.00 ms more in all. There a GPU waits for a slower one, which "
             "itself waits less.");

@@ -46,7 +46,7 @@ TEST(MeasuredChange, HasTheMeanOfTheStepsWhereItDiffersFromTheMedian) {
   comparison.metrics = {make_row(150e6, 129e6, 0.86)};
   comparison.metrics[0].key = "steps[stage=step].period_median_ns";
   PairedSteps steps;
-  steps.stage = "step";
+  steps.stage = row_name("step");
   steps.base_mean_ns = 151e6;
   steps.candidate_mean_ns = 136e6;
   comparison.steps = steps;

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 KernelAmount kernel(const std::string& name, const std::string& family, std::int64_t total_ns) {
-  return {name, name, "cuda:0", "decode", family, "", total_ns, 10};
+  return {name, name, "cuda:0", row_name("decode"), family, "", total_ns, 10};
 }
 
 RunSummary make_run(const std::string& name, double tpot_ns, std::int64_t gemm_ns) {
@@ -31,14 +31,14 @@ RunSummary make_run(const std::string& name, double tpot_ns, std::int64_t gemm_n
   run.is_marked = true;
   run.launches = 30;
   run.facts = {{"gpu", "1 x " + name}, {"command", name + std::to_string(gemm_ns)}};
-  run.stages = {{"decode", 100, 5000, 100}};
+  run.stages = {{row_name("decode"), 100, 5000, 100}};
   run.metrics = {{"aggregates.tpot.p50_ns", "ns", tpot_ns, false, true, ""},
                  {"stages[stage=\"" + name + "\"].kernel_ns", "ns", tpot_ns / 2, false, false, ""}};
   run.kernels = {kernel(name + "_gemm", "gemm", gemm_ns), kernel(name, name, 300),
                  kernel("norm", "norm", 200)};
   run.kernel_ns = gemm_ns + 300 + 200 + 7;
   run.ledgers = {{name, "cuda:0", gemm_ns + 1000, {{"compute", gemm_ns}, {"sync", 1000}}}};
-  run.operators = {{name, "decode", gemm_ns, 3}, {"ADD x", "decode", 50, 1}};
+  run.operators = {{name, row_name("decode"), gemm_ns, 3}, {"ADD x", row_name("decode"), 50, 1}};
   run.operators_whole_ns = gemm_ns + 60;
   run.operators_time = name;
   return run;
