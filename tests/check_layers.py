@@ -6,6 +6,7 @@ The folders of src/ and what each may include are in CMakeLists.txt, one layer(.
 them there, so the rule has one home. It also keeps printing, exiting and the environment inside cli/, and CLI11 inside
 the one file that wraps it, and wants each type name of the headers to be defined once, since all live in one namespace.
 Only a format's own importer contains its name; other files ask its FormatInfo.
+No file compares a row's kind or a stage's role with its word: it asks RowName and role_of() (decisions/018).
 A layer that other programs load (LOADED) shares no code with this one, only the headers named in SHARED_HEADERS.
 
 The JSON library is the slowest header to compile, so the number of sources that include it, directly or through other
@@ -37,6 +38,20 @@ ANY_INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)[^;\n]*\{", re.M)
 FORMAT = re.compile(r'\.name = ("[^"]+")')
 COMMENT = re.compile(r"//[^\n]*")
+
+# Words of RowKind and StageRole in a comparison. The id of a finding may be one of them.
+ROW_WORDS = r'"(?:all|startup|steady|ending|capture|outside|prefill|decode|decode_step|mixed|verify|draft|step|warmup|idle|graph_capture)"'
+ROW_COMPARISON = re.compile(rf'(?<!\bid )[!=]= {ROW_WORDS}|{ROW_WORDS} [!=]=|starts_with\({ROW_WORDS}')
+ROW_READERS = {"src/results/row.cc", "src/results/stage_role.cc"}
+# Files that compare such a word all the same, and why. The list may only shrink.
+ROW_COMPARISONS_LEFT = {
+    "src/analysis/stages.cc": "texts of ranges, which become stages here",
+    "src/analysis/step_markers.cc": "the table of engines' markers, likewise",
+    "src/cli/option_values.cc": "--top all: no row",
+    "src/report/stakeholder.cc": "every stage that begins with decode",
+    "src/report/workload_words.cc": "likewise",
+    "src/session/rank_run.cc": "ranks.capture: all: no row",
+}
 
 # What only the command line may do, and the words that do it.
 CLI_ONLY = re.compile(r"\bstd::(cout|cerr|clog|exit|abort|getenv|printf|puts)\b|\bfmt::print\b|\b(printf|fprintf|getenv|_exit)\s*\(")
@@ -70,6 +85,7 @@ def violations(source):
                for name in FORMAT.findall(path.read_text())}
     found = []
     homes = {}
+    compared = set()
     for folder in sorted(path for path in (source / "src").iterdir() if path.is_dir()):
         if folder.name not in layers:
             found.append(f"src/{folder.name} has no layer(...) line in CMakeLists.txt")
@@ -93,12 +109,18 @@ def violations(source):
             if folder.name != "cli":
                 for match in CLI_ONLY.finditer(code):
                     found.append(f"{name} uses {match.group(0).rstrip('(')}: only cli/ prints, exits or reads the environment")
+            for match in ROW_COMPARISON.finditer(code) if folder.name != "ingest" and str(name) not in ROW_READERS else []:
+                compared.add(str(name))
+                if str(name) not in ROW_COMPARISONS_LEFT:
+                    found.append(f"{name} compares with a row's word: {match.group(0)}: ask RowName or role_of()")
             for type_name in TYPE.findall(code) if path.suffix == ".h" else []:
                 if type_name in homes:
                     found.append(f"{name} defines {type_name}, which {homes[type_name]} defines too: they would be mixed up when linked")
                 homes[type_name] = name
             if CLI11.search(code) and str(name) != "src/cli/args.cc":
                 found.append(f"{name} includes CLI11: only src/cli/args.cc does")
+    for name in sorted(ROW_COMPARISONS_LEFT.keys() - compared):
+        found.append(f"{name} compares with no row's word any more: take it out of ROW_COMPARISONS_LEFT")
     num_json = len(json_sources(source))
     if num_json > MAX_JSON_SOURCES:
         found.append(f"{num_json} sources include all of {JSON_LIBRARY}, at most {MAX_JSON_SOURCES} may: "
@@ -156,6 +178,8 @@ PLANTS = [
     ("src/cli/commands/list.cc", "#include <CLI/CLI.hpp>\n", "only src/cli/args.cc"),
     ("src/session/version.h", "struct Error {};\n", "defines Error"),
     ("src/report/verdict.cc", 'bool f(auto format) { return format == "nsys SQLite"; }\n', "knows the format"),
+    ("src/report/verdict.cc", 'bool f(auto row) { return row.stage.text() == "capture"; }\n', "compares with a row's word"),
+    ("src/compare/pace.cc", 'bool f(auto stage) { return "decode" != stage; }\n', "compares with a row's word"),
     ("src/base/text.h", '#include "base/json.h"\n', "include all of nlohmann/json.hpp"),
     ("src/stray/stray.cc", "int x;\n", "no layer"),
     ("src/base/headless.cc", "// SPDX-License-Identifier: Apache-2.0\n#include <string>\n", "has no head"),

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "results/row.h"
 
 namespace gpuwhy {
 namespace {
@@ -158,7 +159,8 @@ Json layers_answer(const Json& metrics) {
 // Rows are in order of their time, and keep the number that they have in metrics.json.
 Json kernels_answer(const Json& metrics, const KernelChoice& choice) {
   static constexpr std::string_view kLists[] = {"histogram", "shapes"};
-  if (!choice.stage.empty() && choice.stage != "outside" && !has_stage(metrics, choice.stage)) {
+  if (!choice.stage.empty() && row_name(choice.stage).kind != RowKind::kOutside &&
+      !has_stage(metrics, choice.stage)) {
     return no_stage(metrics, choice.stage);
   }
   std::size_t num_fitting = 0;

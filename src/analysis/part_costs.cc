@@ -84,36 +84,36 @@ struct KnownWork {
   std::int64_t num_passes = 0;
 };
 
-// "prefill" or "decode": by the pass itself, else by the marks where all steps are of one kind.
-std::string kind_of(const PassSummary& pass, const Analysis& analysis) {
+// Prefill or decode: by the pass itself, else by the marks where all steps are of one kind.
+StageRole kind_of(const PassSummary& pass, const Analysis& analysis) {
   if (!pass.kind.empty() || analysis.structure->passes.size() > 1 || analysis.steps.empty()) {
-    return pass.kind;
+    return role_of(row_name(pass.kind));
   }
   const RowName& first = analysis.stages[analysis.steps.front().stage].stage;
   const bool are_alike = std::all_of(
       analysis.steps.begin(), analysis.steps.end(),
       [&](const StageStep& step) { return analysis.stages[step.stage].stage == first; });
-  return !are_alike                              ? ""
-         : is_decode(first)                      ? "decode"
-         : role_of(first) == StageRole::kPrefill ? "prefill"
-                                                 : "";
+  return !are_alike                              ? StageRole::kOther
+         : is_decode(first)                      ? StageRole::kDecode
+         : role_of(first) == StageRole::kPrefill ? StageRole::kPrefill
+                                                 : StageRole::kOther;
 }
 
 // From the user's numbers, else from the sums that the marks of all steps give.
 KnownWork work_of(const PassSummary& pass, const EfficiencySetup& setup, const Llm& llm,
                   const Analysis& analysis) {
   KnownWork work{tokens_of_steps(analysis), {}, 0};
-  const std::string kind = kind_of(pass, analysis);
+  const StageRole kind = kind_of(pass, analysis);
   const std::optional<std::int64_t> batch = setup.batch ? setup.batch : work.tokens;
-  if (kind == "decode" && batch && setup.context) {
+  if (kind == StageRole::kDecode && batch && setup.context) {
     LlmWork step = decode_work(*setup.context, *batch);
     step.is_mla_absorbed = true;
     work = {batch, cost_of(llm, step), 1};
-  } else if (kind == "prefill" && setup.prompt_tokens) {
+  } else if (kind == StageRole::kPrefill && setup.prompt_tokens) {
     const std::int64_t sequences = setup.batch.value_or(1);
     work = {sequences * *setup.prompt_tokens,
             cost_of(llm, prefill_work(*setup.prompt_tokens, sequences)), 1};
-  } else if (!kind.empty() && analysis.structure->passes.size() == 1 &&
+  } else if (kind != StageRole::kOther && analysis.structure->passes.size() == 1 &&
              std::all_of(analysis.steps.begin(), analysis.steps.end(), [&](const StageStep& step) {
                return step.counts.is_complete() && is_exact(llm, step.counts);
              })) {

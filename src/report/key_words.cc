@@ -17,6 +17,7 @@
 #include "report/document.h"
 #include "report/glossary.h"
 #include "report/plain_words.h"
+#include "results/row.h"
 
 namespace gpuwhy {
 namespace {
@@ -59,11 +60,11 @@ std::string path_words(const std::vector<PathStep>& path) {
   std::string rows;
   for (const PathStep& step : path) {
     for (const auto& [name, chosen] : step.choices) {
-      const std::string words = name == "bucket"      ? std::string(bucket_label(chosen))
-                                : name == "kind"      ? kind_in_words(chosen)
-                                : name == "scope"     ? scope_words(chosen)
-                                : chosen == "capture" ? "whole recording"
-                                                      : chosen;
+      const std::string words = name == "bucket"  ? std::string(bucket_label(chosen))
+                                : name == "kind"  ? kind_in_words(chosen)
+                                : name == "scope" ? scope_words(chosen)
+                                : row_name(chosen).kind == RowKind::kRecording ? "whole recording"
+                                                                               : chosen;
       const bool is_said = name == "kind" && rows.ends_with(words);
       rows += is_said ? "" : (rows.empty() ? "" : ", ") + cut_name(words);
     }

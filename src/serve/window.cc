@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "net/http.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -67,7 +68,7 @@ bool is_of_stage(const fs::path& file, std::string_view stage) {
   const auto has = [&](std::string_view word) {
     return name.find(fmt::format("-{}.", word)) != std::string::npos;
   };
-  return has(stage) || has(stage == "prefill" ? "EXTEND" : "DECODE");
+  return has(stage) || has(role_of(row_name(stage)) == StageRole::kPrefill ? "EXTEND" : "DECODE");
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "results/stage_role.h"
+
 namespace gpuwhy {
 
 std::vector<SeenMark> seen_marks(const Trace& trace) {
@@ -37,7 +39,8 @@ std::optional<std::vector<SeenMark>> marks_of_stages(const std::vector<std::stri
   for (const std::string& stage : stages) {
     const SeenMark* found = nullptr;
     for (const char* domain : {"LLM", ""}) {
-      for (const std::string& name : {stage == "decode" ? "decode_all" : stage, stage}) {
+      const bool is_loop = role_of(row_name(stage)) == StageRole::kDecode;
+      for (const std::string& name : {is_loop ? "decode_all" : stage, stage}) {
         for (const SeenMark& mark : seen) {
           if (found == nullptr && mark.mark == StageMark{domain, name}) {
             found = &mark;

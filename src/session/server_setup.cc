@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "capture/workload.h"
 #include "config/reader.h"
+#include "results/stage_role.h"
 #include "serve/drive.h"
 #include "session/recording.h"
 #include "session/run_passes.h"
@@ -42,10 +43,11 @@ std::string origin_of(const std::string& address) {
 
 // A load that is mostly of a stage, for its window.
 std::vector<std::string> load_of_stage(const std::string& stage) {
-  if (stage == "prefill") {
+  const StageRole role = role_of(row_name(stage));
+  if (role == StageRole::kPrefill) {
     return {"--streams", "4", "--prompt-tokens", "2048", "--output-tokens", "1"};
   }
-  if (stage == "decode") {
+  if (role == StageRole::kDecode) {
     return {"--streams", "16", "--prompt-tokens", "16", "--output-tokens", "256"};
   }
   return {};

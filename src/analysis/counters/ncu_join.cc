@@ -31,6 +31,7 @@
 #include "analysis/counters/counter_roofline.h"
 #include "analysis/counters/kernel_match.h"
 #include "analysis/kernel_names.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -58,21 +59,22 @@ bool is_same_shape(const CounterResult& result, const LaunchGroup& group) {
           static_cast<double>(result.threads_per_block) == volume(group.shape.block));
 }
 
-// The stage named by ncu's NVTX ranges, in the recording's terms; empty if they name none.
-std::string stage_of(const Counters& counters, const CounterResult& result) {
+// The stage named by ncu's NVTX ranges, in the recording's terms; without a name if they name none.
+RowName stage_of(const Counters& counters, const CounterResult& result) {
   for (const CounterRange& range : result.ranges) {
     const std::string_view name = counters.strings[range.name];
     if (counters.strings[range.domain] != "LLM") {
       continue;
     }
-    if (name == "prefill") {
-      return "prefill";
+    const RowName row = row_name(name);
+    if (role_of(row) == StageRole::kPrefill) {
+      return row;
     }
-    if (name == "decode_all" || name == "decode_step" || name == "decode") {
-      return "decode";
+    if (name == "decode_all" || is_decode(row)) {
+      return row_name("decode");
     }
   }
-  return "";
+  return {};
 }
 
 // Whether ncu was asked for function names only. A full name that is not found must not be looked
@@ -373,7 +375,7 @@ void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, A
     }
     KernelCounters& kernel = joined.kernels.emplace_back();
     kernel.kernel_name = name_of(counters, result);
-    kernel.stage = {RowKind::kStage, stage_of(counters, result)};
+    kernel.stage = stage_of(counters, result);
     kernel.device_name = counters.strings[result.device_name];
     kernel.shape = result.shape;
     kernel.input = roofline_input(counters, result);

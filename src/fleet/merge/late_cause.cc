@@ -19,6 +19,7 @@
 #include "base/saturated_sum.h"
 #include "base/units.h"
 #include "compare/statistics.h"
+#include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
@@ -86,7 +87,7 @@ void find_lateness(FleetReport& report) {
 }  // namespace
 
 bool is_nested_stage(std::string_view stage) {
-  return stage == "decode_step";
+  return role_of(row_name(stage)) == StageRole::kDecodeStep;
 }
 
 std::string_view id_of(LateCause cause) {
