@@ -17,10 +17,10 @@
 
 #include <fmt/format.h>
 
-#include "analysis/duration_histogram.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "fleet/summary/summary_file.h"
+#include "results/duration_histogram.h"
 
 namespace {
 

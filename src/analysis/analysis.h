@@ -15,17 +15,22 @@
 #include "analysis/findings/findings.h"
 #include "analysis/graph_names.h"
 #include "analysis/host_phases.h"
-#include "analysis/idle_label.h"
 #include "analysis/kernel_chains.h"
 #include "analysis/launch_groups.h"
-#include "analysis/ledger_history.h"
 #include "analysis/operators.h"
 #include "analysis/requests/request_results.h"
 #include "analysis/rules.h"
 #include "analysis/stage_times.h"
 #include "analysis/structure_summary.h"
-#include "analysis/time_category.h"
 #include "base/pass_timer.h"
+#include "results/bucket.h"
+#include "results/copy.h"
+#include "results/device.h"
+#include "results/idle_label.h"
+#include "results/ledger_history.h"
+#include "results/operator.h"
+#include "results/range.h"
+#include "results/rank_group.h"
 #include "results/row.h"
 #include "trace/kernel_summary.h"
 #include "trace/trace.h"
@@ -148,60 +153,6 @@ struct FamilyTotal {
   std::int64_t calls = 0;
 };
 
-// All push/pop ranges of one name: "domain:text".
-struct RangeTotal {
-  std::string range;
-  std::string text;  // without the domain
-  std::int64_t instances = 0;
-  std::int64_t host_ns = 0;      // from push to pop, of those that ended
-  std::int64_t host_own_ns = 0;  // of these, in no range of the same thread and domain inside them
-  std::int64_t longest_ns = 0;   // the longest instance
-  std::int64_t longest_start_ns = 0;  // from the first work or mark; negative before
-  std::int64_t kernels = 0;    // launched inside, also inside ranges within; an opaque graph is one
-  std::int64_t kernel_ns = 0;  // their durations
-  std::int64_t captured_ns = 0;  // of these, of CUDA graphs that were captured inside
-};
-
-// Ranges that could name a stage, where no stage is known.
-struct PossibleMark {
-  std::string option;  // to type, as "--mark decode='benchmark_loop'"
-  std::int64_t instances = 0;
-  std::int64_t kernel_ns = 0;
-  std::int64_t host_ns = 0;
-};
-
-// One GPU of the recording.
-struct DeviceSummary {
-  std::string device;
-  std::string name;
-  std::int64_t busy_ns = 0;  // at least one kernel, copy or graph runs
-  std::int64_t num_kernels = 0;
-  // As the recording describes the device; 0 if unknown.
-  std::int64_t num_sms = 0;
-  std::int64_t compute_major = 0;  // of the compute capability, as the vendor numbers it
-  std::int64_t compute_minor = 0;
-  std::int64_t memory_bytes = 0;
-  std::int64_t memory_bytes_per_s = 0;
-  std::int64_t copy_ns = 0;           // sum of copies and memsets
-  std::int64_t pageable_copy_ns = 0;  // of these, from or to pageable memory of the host
-};
-
-// All copies of one kind of a GPU.
-struct CopyTotal {
-  std::string device;
-  std::string direction;  // "host_to_device", ...
-  std::string memory;  // of the host: "pinned", "pageable"; empty if not known, or not the host's
-  std::int64_t count = 0;
-  std::int64_t size_bytes = 0;
-  std::int64_t total_ns = 0;  // sum of their durations
-
-  std::optional<double> bytes_per_s() const {
-    return total_ns == 0 || size_bytes == 0 ? std::nullopt
-                                            : std::optional(static_cast<double>(size_bytes) /
-                                                            (static_cast<double>(total_ns) / 1e9));
-  }
-};
-
 // One instance of a stage, counted once for all ranks of its group. Three lengths that must not be
 // mixed: the host range (the mark), the GPU window, and the period.
 struct StageStep {
@@ -225,14 +176,6 @@ struct StageStep {
   std::optional<std::int64_t> period_ns;
   bool is_before_same = false;  // the next step is of the same stage
   bool is_steady = false;       // in the steady window of its stage
-};
-
-// Ranks that run one copy of the model together.
-struct RankGroupSummary {
-  std::vector<std::int64_t> pids;
-  std::vector<std::string> devices;
-  std::int64_t num_steps = 0;
-  std::string why;
 };
 
 // Everything that was found in a recording. Filled by profile() and complete().
@@ -262,8 +205,8 @@ struct Analysis {
   std::vector<RangeTotal> ranges;             // by kernel time
   std::vector<HostPhase> host_phases;         // by host time
   std::vector<PossibleMark> possible_marks;   // by kernel time; none where stages are known
-  std::vector<DeviceSummary> devices;
-  std::vector<CopyTotal> copies;            // by device, then by time
+  std::vector<DeviceRow> devices;
+  std::vector<CopyRow> copies;              // by device, then by time
   std::vector<KernelChains> kernel_chains;  // by device and stage
   // API calls, and how many there were by their numbers; launches that were captured into a graph
   // instead of run.

@@ -86,22 +86,30 @@ Extent with_marks(Extent extent, const Trace& trace, const Stages& stages) {
   return wider;
 }
 
-std::vector<DeviceSummary> summarise_devices(const Trace& trace,
-                                             const std::vector<std::int64_t>& busy_ns) {
-  std::vector<DeviceSummary> devices;
+std::vector<DeviceRow> summarise_devices(const Trace& trace,
+                                         const std::vector<std::int64_t>& busy_ns,
+                                         std::int64_t capture_ns) {
+  std::vector<DeviceRow> devices;
   std::vector<std::int64_t> num_kernels(trace.devices.size());
   for (const std::uint16_t device : trace.kernels.device) {
     ++num_kernels[device];
   }
   for (std::size_t i = 0; i < trace.devices.size(); ++i) {
     const DeviceInfo& device = trace.devices[i];
-    devices.push_back({device_label(device), device.name, busy_ns[i], num_kernels[i],
-                       device.num_sms, device.compute_major, device.compute_minor,
-                       static_cast<std::int64_t>(device.memory_bytes),
-                       static_cast<std::int64_t>(device.memory_bytes_per_s), 0, 0});
+    DeviceRow& row = devices.emplace_back();
+    row.device = device_label(device);
+    row.name = device.name;
+    row.busy_ns = busy_ns[i];
+    row.busy_fraction = fraction_of(busy_ns[i], capture_ns);
+    row.num_kernels = num_kernels[i];
+    row.num_sms = device.num_sms;
+    row.compute_major = device.compute_major;
+    row.compute_minor = device.compute_minor;
+    row.memory_bytes = static_cast<std::int64_t>(device.memory_bytes);
+    row.memory_bytes_per_s = static_cast<std::int64_t>(device.memory_bytes_per_s);
   }
   for (std::size_t row = 0; row < trace.copies.size(); ++row) {
-    DeviceSummary& device = devices[trace.copies.device[row]];
+    DeviceRow& device = devices[trace.copies.device[row]];
     const std::int64_t time_ns = trace.copies.end_ns[row] - trace.copies.start_ns[row];
     const CopyKind kind = trace.copies.kind[row];
     device.copy_ns += time_ns;
@@ -110,11 +118,11 @@ std::vector<DeviceSummary> summarise_devices(const Trace& trace,
     device.pageable_copy_ns += is_pageable ? time_ns : 0;
   }
   std::sort(devices.begin(), devices.end(),
-            [](const DeviceSummary& a, const DeviceSummary& b) { return a.device < b.device; });
+            [](const DeviceRow& a, const DeviceRow& b) { return a.device < b.device; });
   return devices;
 }
 
-std::vector<CopyTotal> summarise_copies(const Trace& trace) {
+std::vector<CopyRow> summarise_copies(const Trace& trace) {
   const auto words = [](CopyKind kind) -> std::pair<const char*, const char*> {
     switch (kind) {
       case CopyKind::kHostToDevice:
@@ -135,21 +143,21 @@ std::vector<CopyTotal> summarise_copies(const Trace& trace) {
         return {"unknown", ""};
     }
   };
-  std::map<std::pair<std::uint16_t, CopyKind>, CopyTotal> totals;
+  std::map<std::pair<std::uint16_t, CopyKind>, CopyRow> totals;
   for (std::size_t row = 0; row < trace.copies.size(); ++row) {
-    CopyTotal& total = totals[{trace.copies.device[row], trace.copies.kind[row]}];
+    CopyRow& total = totals[{trace.copies.device[row], trace.copies.kind[row]}];
     ++total.count;
     total.size_bytes = saturated_sum(total.size_bytes, trace.copies.size_bytes[row]);
     total.total_ns += trace.copies.end_ns[row] - trace.copies.start_ns[row];
   }
-  std::vector<CopyTotal> rows;
+  std::vector<CopyRow> rows;
   rows.reserve(totals.size());
   for (auto& [key, total] : totals) {
     total.device = device_label(trace.devices[key.first]);
     std::tie(total.direction, total.memory) = words(key.second);
     rows.push_back(std::move(total));
   }
-  std::sort(rows.begin(), rows.end(), [](const CopyTotal& a, const CopyTotal& b) {
+  std::sort(rows.begin(), rows.end(), [](const CopyRow& a, const CopyRow& b) {
     return std::tie(a.device, b.total_ns, a.direction, a.memory) <
            std::tie(b.device, a.total_ns, b.direction, b.memory);
   });

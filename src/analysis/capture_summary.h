@@ -25,12 +25,13 @@ Extent extent_of(const Trace& trace);
 // first launch.
 Extent with_marks(Extent extent, const Trace& trace, const Stages& stages);
 
-// One row per GPU, by name. `busy_ns` is by device.
-std::vector<DeviceSummary> summarise_devices(const Trace& trace,
-                                             const std::vector<std::int64_t>& busy_ns);
+// One row per GPU, by name, without its row of the ledger. `busy_ns` is by device.
+std::vector<DeviceRow> summarise_devices(const Trace& trace,
+                                         const std::vector<std::int64_t>& busy_ns,
+                                         std::int64_t capture_ns);
 
 // One row per GPU, direction and kind of host memory.
-std::vector<CopyTotal> summarise_copies(const Trace& trace);
+std::vector<CopyRow> summarise_copies(const Trace& trace);
 
 // How many API calls there were by their correlation numbers, which count all calls of a process,
 // also those that are not recorded.

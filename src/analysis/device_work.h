@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "analysis/attribution.h"
-#include "analysis/time_category.h"
 #include "base/row_memory.h"
+#include "results/bucket.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

@@ -85,9 +85,8 @@ std::int64_t count_gpus(const Analysis& analysis) {
   if (!analysis.rank_groups.empty() && !analysis.rank_groups[0].devices.empty()) {
     return static_cast<std::int64_t>(analysis.rank_groups[0].devices.size());
   }
-  const auto count =
-      std::count_if(analysis.devices.begin(), analysis.devices.end(),
-                    [](const DeviceSummary& device) { return device.num_kernels > 0; });
+  const auto count = std::count_if(analysis.devices.begin(), analysis.devices.end(),
+                                   [](const DeviceRow& device) { return device.num_kernels > 0; });
   return std::max<std::int64_t>(count, 1);
 }
 
@@ -448,7 +447,7 @@ std::string model_mismatch(const Analysis& analysis, const Llm& llm) {
 }
 
 std::string gpu_name_of(const Analysis& analysis) {
-  for (const DeviceSummary& device : analysis.devices) {
+  for (const DeviceRow& device : analysis.devices) {
     if (device.num_kernels > 0) {
       return device.name;
     }
@@ -457,7 +456,7 @@ std::string gpu_name_of(const Analysis& analysis) {
 }
 
 GpuAttributes gpu_attributes_of(const Analysis& analysis) {
-  for (const DeviceSummary& device : analysis.devices) {
+  for (const DeviceRow& device : analysis.devices) {
     if (device.num_kernels > 0) {
       return {device.num_sms, device.memory_bytes, device.memory_bytes_per_s};
     }

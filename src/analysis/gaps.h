@@ -9,8 +9,8 @@
 #include <span>
 
 #include "analysis/device_work.h"
-#include "analysis/time_category.h"
 #include "analysis/wait_calls.h"
+#include "results/bucket.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "results/range.h"
 #include "trace/graph_annotations.h"
 #include "trace/trace.h"
 
@@ -36,14 +37,6 @@ AlignedKernels name_nodes_by_order(const Trace& capture, Trace& trace);
 bool has_unnamed_nodes(const Trace& trace);
 
 // How many kernels of CUDA graphs have names, and how they were found.
-struct GraphNames {
-  std::int64_t num_kernels = 0;
-  std::int64_t by_nvtx = 0;
-  std::int64_t by_annotations = 0;
-  std::int64_t by_order = 0;
-
-  std::int64_t named() const { return by_nvtx + by_annotations + by_order; }
-};
 GraphNames count_graph_names(const Trace& trace);
 
 }  // namespace gpuwhy

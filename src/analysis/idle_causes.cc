@@ -20,9 +20,6 @@
 
 namespace gpuwhy {
 
-const char* const kIdleKindNames[kNumIdleKinds] = {
-    "not_host", "waiting", "launching", "host_work", "first_use", "allocating", "blocked"};
-
 namespace {
 
 constexpr std::int64_t kAskedNs = 100'000;     // gaps from here on are asked for calls

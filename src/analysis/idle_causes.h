@@ -12,7 +12,7 @@
 
 #include "analysis/attribution.h"
 #include "analysis/gaps.h"
-#include "analysis/idle_label.h"
+#include "results/idle_label.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

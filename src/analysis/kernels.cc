@@ -18,8 +18,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/duration_histogram.h"
 #include "analysis/kernel_names.h"
+#include "results/duration_histogram.h"
 #include "trace/device_label.h"
 
 namespace gpuwhy {

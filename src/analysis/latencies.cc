@@ -23,6 +23,14 @@ namespace {
 
 constexpr const char* kNoGpuWork = "length of the mark on the host: no GPU work was recorded";
 
+void set_times(const StageTimes& times, Latency& latency) {
+  latency.n = times.n;
+  latency.mean_ns = times.mean_ns;
+  latency.std_ns = times.std_ns;
+  latency.p50_ns = times.p50_ns;
+  latency.p99_ns = times.p99_ns;
+}
+
 // The finished steps of one stage, in time order.
 std::vector<const StageStep*> steps_in(const Analysis& analysis, StageRole role) {
   std::vector<const StageStep*> steps;
@@ -95,7 +103,7 @@ Latency time_to_first_token(const Analysis& analysis,
   }
   latency.basis =
       has_work ? "from the start of a prefill mark to its end or that of its GPU work" : kNoGpuWork;
-  latency.times = times_of_durations({}, std::move(durations));
+  set_times(times_of_durations({}, std::move(durations)), latency);
   return latency;
 }
 
@@ -117,7 +125,7 @@ Latency time_per_token_of_loops(const std::vector<const StageStep*>& loops) {
     return latency;
   }
   latency.basis = "length of a decode loop over its tokens";
-  latency.times = times_of_durations({}, std::move(durations));
+  set_times(times_of_durations({}, std::move(durations)), latency);
   return latency;
 }
 
@@ -154,7 +162,7 @@ Latency time_per_token(const Analysis& analysis, const std::vector<const StageSt
   } else {
     latency.basis = "period on the GPU of " + analysis.steady_window;
   }
-  latency.times = times_of_durations({}, std::move(periods));
+  set_times(times_of_durations({}, std::move(periods)), latency);
   return latency;
 }
 
@@ -191,7 +199,7 @@ Latency latency_of_marks(const StageTimes* times, const char* reason) {
   if (times == nullptr) {
     latency.reason = reason;
   } else {
-    latency.times = *times;
+    set_times(*times, latency);
     latency.basis = "length of the mark on the host, without a profiler";
   }
   return latency;

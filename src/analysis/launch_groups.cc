@@ -14,8 +14,8 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/duration_histogram.h"
 #include "analysis/stages.h"
+#include "results/duration_histogram.h"
 #include "trace/device_label.h"
 
 namespace gpuwhy {

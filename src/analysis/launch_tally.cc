@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "analysis/attribution.h"
-#include "analysis/duration_histogram.h"
 #include "analysis/stages.h"
+#include "results/duration_histogram.h"
 
 namespace gpuwhy {
 namespace {

@@ -39,10 +39,6 @@
 
 namespace gpuwhy {
 
-const std::array<const char*, kNumBuckets> kBucketNames = {
-    "compute",     "comm",         "copy",   "other_stage",  "unattributed", "graph", "sync",
-    "launch_late", "started_late", "queued", "unknown_idle", "unrecorded",   "tail"};
-
 std::int64_t Ledger::sum_ns() const {
   return std::accumulate(buckets_ns.begin(), buckets_ns.end(), std::int64_t{0});
 }

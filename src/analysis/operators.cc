@@ -38,6 +38,7 @@
 #include "analysis/graph_names.h"
 #include "analysis/host_scopes.h"
 #include "analysis/operator_names.h"
+#include "analysis/operator_rates.h"
 
 namespace gpuwhy {
 namespace {
@@ -173,10 +174,10 @@ class Rows {
     sum.calls += std::exchange(sum.last_call, call) != call ? 1 : 0;
   }
 
-  std::vector<OperatorRecord> records(const std::vector<std::string>& names) const {
-    std::vector<OperatorRecord> records;
+  std::vector<OperatorRow> records(const std::vector<std::string>& names) const {
+    std::vector<OperatorRow> records;
     for (const auto& [key, sum] : sums_) {
-      OperatorRecord& record = records.emplace_back();
+      OperatorRow& record = records.emplace_back();
       const auto stage = static_cast<std::uint32_t>(key & UINT32_MAX);
       record.name = names[key >> 32];
       record.stage = stages_.name_of(stage);
@@ -184,7 +185,7 @@ class Rows {
       record.calls = sum.calls;
       record.num_kernels = sum.num_kernels;
     }
-    std::sort(records.begin(), records.end(), [](const OperatorRecord& a, const OperatorRecord& b) {
+    std::sort(records.begin(), records.end(), [](const OperatorRow& a, const OperatorRow& b) {
       return std::tuple(-a.total_ns, a.name, a.stage) < std::tuple(-b.total_ns, b.name, b.stage);
     });
     return records;
@@ -398,6 +399,16 @@ std::string source_words(const Trace& trace, bool is_profiler, const Sources& so
 
 }  // namespace
 
+void finish_operators(bool are_of_gpu, Operators& operators) {
+  operators.is_gpu_time = are_of_gpu;
+  operators.time_of =
+      are_of_gpu ? "total is self GPU time: of the kernels that an operator launched itself"
+                 : "the time is the host's";
+  for (OperatorRow& row : operators.rows) {
+    row.share_fraction = fraction_of(row.total_ns, operators.whole_ns);
+  }
+}
+
 std::optional<Operators> summarise_operators(const Trace& trace, const Stages& stages,
                                              const Attribution& attribution,
                                              std::int64_t whole_ns) {
@@ -415,7 +426,6 @@ std::optional<Operators> summarise_operators(const Trace& trace, const Stages& s
     return std::nullopt;
   }
   Operators operators;
-  operators.is_gpu_time = true;
   operators.whole_ns = whole_ns;
   operators.source = fmt::format("{} of {}", has_operators ? "operators" : "modules",
                                  source_words(trace, is_profiler, sources));
@@ -430,6 +440,7 @@ std::optional<Operators> summarise_operators(const Trace& trace, const Stages& s
   } else {
     fill(trace.ranges, trace.ranges.text);
   }
+  finish_operators(true, operators);
   return operators;
 }
 

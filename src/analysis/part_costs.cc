@@ -73,7 +73,7 @@ std::optional<std::int64_t> tokens_of_steps(const Analysis& analysis) {
 
 std::int64_t num_gpus_of(const EfficiencySetup& setup, const Analysis& analysis) {
   const auto busy = std::count_if(analysis.devices.begin(), analysis.devices.end(),
-                                  [](const DeviceSummary& one) { return one.num_kernels > 0; });
+                                  [](const DeviceRow& one) { return one.num_kernels > 0; });
   return setup.num_gpus.value_or(std::max<std::int64_t>(1, busy));
 }
 

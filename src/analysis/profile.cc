@@ -19,6 +19,7 @@
 #include "analysis/capture_summary.h"
 #include "analysis/kernels.h"
 #include "analysis/ledger.h"
+#include "analysis/operator_rates.h"
 #include "analysis/part_costs.h"
 #include "analysis/possible_marks.h"
 #include "analysis/ranges.h"
@@ -80,7 +81,7 @@ GpuMatch gpu_for_model(const Evidence& evidence, const Analysis& analysis) {
 // The GPU that rates are compared with: only where all are of one kind.
 GpuMatch gpu_for_rates(const Evidence& evidence, const Analysis& analysis) {
   const std::string name = gpu_name_of(analysis);
-  for (const DeviceSummary& device : analysis.devices) {
+  for (const DeviceRow& device : analysis.devices) {
     if (device.num_kernels > 0 && device.name != name) {
       return {std::nullopt, "the GPUs of the recording differ", {}};
     }
@@ -223,7 +224,7 @@ void add_ledgers(const LedgerNeeds& needs, const ProfileOptions& options, Timeli
                          needs.is_communication, extent.start_ns, extent.end_ns,
                          model_kernels(trace, needs.families), on_gap});
   });
-  analysis.devices = summarise_devices(trace, ledgers.busy_ns);
+  analysis.devices = summarise_devices(trace, ledgers.busy_ns, analysis.capture_ns);
 
   // Steps: host range, GPU window and period of each.
   timed(timer, "steps", [&] {

@@ -61,7 +61,7 @@ Recording recording_of(const std::string& path, const std::string& rules_file) {
     recording.capture_ns = analysis.capture_ns;
   }
   recording.kernel_ns = analysis.kernel_ns;
-  for (const DeviceSummary& device : analysis.devices) {
+  for (const DeviceRow& device : analysis.devices) {
     recording.devices.push_back(device.device);
   }
   for (const StageSummary& stage : analysis.stages) {

@@ -48,8 +48,7 @@ void add_time(std::int64_t time_ns, std::string benchmark, std::int64_t n,
   }
 }
 
-void add_latency(const LatencyMetrics& latency, const std::string& name,
-                 std::vector<Measure>& measures) {
+void add_latency(const Latency& latency, const std::string& name, std::vector<Measure>& measures) {
   if (latency.mean_ns) {
     measures.push_back({name + "/mean", "latency_ns", *latency.mean_ns, latency.std_ns, latency.n});
   }

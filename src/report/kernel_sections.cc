@@ -68,8 +68,8 @@ std::vector<MemberColumn<KernelMetrics>> kernel_columns(const SectionOptions& op
 }
 
 // The terminal shows the name last, where a long one can be cut off; a page shows it first.
-std::vector<MemberColumn<OperatorMetrics>> operator_columns(bool is_terminal) {
-  using Row = OperatorMetrics;
+std::vector<MemberColumn<OperatorRow>> operator_columns(bool is_terminal) {
+  using Row = OperatorRow;
   if (is_terminal) {
     return {{"share", Unit::kFraction, &Row::share_fraction},
             {"total", Unit::kDuration, &Row::total_ns},
@@ -417,7 +417,7 @@ std::string graph_names_text(const GraphNames& names) {
 // which.
 Section operators_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
-  ReportTable table = table_of(rows_at(metrics, &Metrics::operators, &OperatorsMetrics::rows),
+  ReportTable table = table_of(rows_at(metrics, &Metrics::operators, &Operators::rows),
                                operator_columns(options.is_terminal), options.top);
   if (table.rows.empty()) {
     section.missing =
@@ -425,7 +425,7 @@ Section operators_section(const Metrics& metrics, const SectionOptions& options)
         "--pytorch=autograd-shapes-nvtx, or analyze a trace of the PyTorch profiler";
     return section;
   }
-  const OperatorsMetrics& operators = *metrics.operators;
+  const Operators& operators = *metrics.operators;
   if (metrics.graph_names) {
     section.notes.push_back(graph_names_text(*metrics.graph_names));
     if (metrics.graph_names->named() < metrics.graph_names->num_kernels) {
@@ -443,11 +443,10 @@ Section operators_section(const Metrics& metrics, const SectionOptions& options)
   section.tables.push_back(std::move(table));
   if (!operators.layers.empty() && !options.is_terminal) {
     using Row = LayerTotal;
-    section.tables.push_back(
-        table_of(rows_at(metrics, &Metrics::operators, &OperatorsMetrics::layers),
-                 {{"layer", Unit::kName, &Row::layer},
-                  {"total_ms", Unit::kMilliseconds, &Row::total_ns},
-                  {"calls", Unit::kCount, &Row::calls}}));
+    section.tables.push_back(table_of(rows_at(metrics, &Metrics::operators, &Operators::layers),
+                                      {{"layer", Unit::kName, &Row::layer},
+                                       {"total_ms", Unit::kMilliseconds, &Row::total_ns},
+                                       {"calls", Unit::kCount, &Row::calls}}));
     section.tables.back().title = "By layer";
   }
   return section;

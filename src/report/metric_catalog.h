@@ -8,19 +8,10 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "results/field.h"
 #include "trace/format.h"
 
 namespace gpuwhy {
-
-// What is known about a number.
-struct MetricInfo {
-  std::string_view unit;  // ns, bytes, FLOP, 1, fraction, 1/s, FLOP/s, bytes/s; empty: not a number
-  std::string_view count;    // the key beside it that says of how many; empty: there is none
-  std::string_view sources;  // of kernels, graphs, copies, calls, marks, baseline, ncu, model,
-                             // gpus, requests
-  std::string_view formula;  // its id: a heading of docs/metrics.md and a word
-  std::string_view text;     // the same in words
-};
 
 // A key of metrics.json: "kernels[].total_ns", "ledgers[].buckets_ns.*".
 struct CatalogRow {

@@ -85,27 +85,6 @@ CaptureMetrics capture_of(const Analysis& analysis) {
           files_of(info)};
 }
 
-LatencyMetrics latency_of(const Latency& latency) {
-  LatencyMetrics metrics;
-  metrics.basis = latency.basis;
-  metrics.reason = latency.reason;
-  if (latency.times.n > 0) {
-    metrics.n = latency.times.n;
-    metrics.mean_ns = latency.times.mean_ns;
-    metrics.std_ns = latency.times.std_ns;
-    metrics.p50_ns = latency.times.p50_ns;
-    metrics.p99_ns = latency.times.p99_ns;
-  }
-  return metrics;
-}
-
-AggregateMetrics aggregates_of(const Analysis& analysis) {
-  const Latencies latencies = latencies_of(analysis);
-  return {latencies.source,           latency_of(latencies.ttft),
-          latency_of(latencies.tpot), latencies.decode_tokens_per_s,
-          latencies.decode_sequences, std::nullopt};
-}
-
 // Lengths in time order, for statistics that need them individually.
 std::vector<StepMetrics> steps_of(const Analysis& analysis) {
   std::vector<std::vector<const StageStep*>> by_stage(analysis.stages.size());
@@ -224,22 +203,6 @@ KernelMetrics kernel_of(const Analysis& analysis, const RowGroups& groups,
   return kernel;
 }
 
-OperatorsMetrics operators_of(const Operators& operators) {
-  OperatorsMetrics metrics{
-      operators.source,
-      operators.is_gpu_time
-          ? "total is self GPU time: of the kernels that an operator launched itself"
-          : "the time is the host's",
-      operators.covered_ns,
-      operators.whole_ns,
-      {},
-      operators.layers};
-  for (const OperatorRecord& row : operators.rows) {
-    metrics.rows.push_back({row, fraction_of(row.total_ns, operators.whole_ns)});
-  }
-  return metrics;
-}
-
 RooflineMetrics roofline_of(const KernelCounters& kernel) {
   const RooflineInput& input = kernel.input;
   const Roofline& roof = kernel.roofline;
@@ -329,26 +292,15 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   metrics.silent_rules = analysis.findings.silent;
   metrics.environment = run.environment;
   metrics.contract = run.contract;
-  metrics.aggregates = aggregates_of(analysis);
+  metrics.aggregates = latencies_of(analysis);
   metrics.aggregates.program_ns = run.program_ns;
-  for (const DeviceSummary& device : analysis.devices) {
-    metrics.devices.push_back({device.device,
-                               device.name,
-                               device.busy_ns,
-                               fraction_of(device.busy_ns, analysis.capture_ns),
-                               device.num_kernels,
-                               device.num_sms,
-                               device.copy_ns,
-                               device.pageable_copy_ns,
-                               {}});
+  metrics.devices = analysis.devices;
+  for (DeviceRow& device : metrics.devices) {
     if (const StageLedger* row = busy_row_of(analysis, device.device)) {
-      metrics.devices.back().busy_stage = row->stage;
+      device.busy_stage = row->stage;
     }
   }
-  for (const CopyTotal& copies : analysis.copies) {
-    metrics.copies.push_back({copies.device, copies.direction, copies.memory, copies.count,
-                              copies.size_bytes, copies.total_ns, copies.bytes_per_s()});
-  }
+  metrics.copies = analysis.copies;
   metrics.kernel_chains = analysis.kernel_chains;
   metrics.stages = analysis.stages;
   metrics.steps = steps_of(analysis);
@@ -375,7 +327,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   }
   metrics.unmatched_names = analysis.unmatched_names;
   if (analysis.operators) {
-    metrics.operators = operators_of(*analysis.operators);
+    metrics.operators = analysis.operators;
     metrics.gemm_rates = analysis.operators->rates.products;
     metrics.collective_rates = analysis.operators->rates.collectives;
   }

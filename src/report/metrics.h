@@ -23,6 +23,13 @@
 #include "base/json_fwd.h"
 #include "base/units.h"
 #include "report/worth.h"
+#include "results/copy.h"
+#include "results/device.h"
+#include "results/latency.h"
+#include "results/operator.h"
+#include "results/range.h"
+#include "results/rank_group.h"
+#include "results/run_facts.h"
 
 namespace gpuwhy {
 
@@ -68,86 +75,6 @@ struct CaptureMetrics {
   std::string stage_source;
   std::optional<WindowMetrics> window;
   std::optional<std::vector<FileMetrics>> files;
-};
-
-// One GPU of the machine, at the start of the run.
-struct GpuMetrics {
-  std::int64_t index = 0;
-  std::string name;
-  std::optional<std::int64_t> memory_bytes;
-  bool mig_enabled = false;
-  std::optional<bool> persistence_enabled;
-  std::optional<std::int64_t> sm_clock_mhz;
-  std::optional<std::int64_t> power_w;
-  std::optional<std::int64_t> temperature_c;
-};
-
-// The machine of a run.
-struct EnvironmentMetrics {
-  std::string distribution;
-  std::string kernel;
-  std::string architecture;
-  std::string cpu;
-  std::int64_t logical_cpus = 0;
-  std::optional<std::int64_t> memory_bytes;
-  std::string container;
-  std::string driver_version;
-  std::vector<GpuMetrics> gpus;
-  std::optional<std::int64_t> gpu_processes;
-};
-
-// A violation of the capture contract.
-struct BreachMetrics {
-  std::string reason;
-  std::string pass;
-  bool is_fatal = false;
-  std::string sentence;
-  std::string next;
-};
-
-// Distribution of a duration.
-struct LatencyMetrics {
-  std::int64_t n = 0;
-  std::optional<double> mean_ns;
-  std::optional<double> std_ns;
-  std::optional<std::int64_t> p50_ns;
-  std::optional<std::int64_t> p99_ns;
-  std::string basis;   // which length of the steps it is
-  std::string reason;  // why there is none
-};
-
-// What users of a model wait for.
-struct AggregateMetrics {
-  std::string source;
-  LatencyMetrics ttft;
-  LatencyMetrics tpot;
-  std::optional<double> decode_tokens_per_s;
-  std::optional<std::int64_t> decode_sequences;
-  std::optional<std::int64_t> program_ns;
-};
-
-// One GPU of the recording.
-struct DeviceMetrics {
-  std::string device;
-  std::string name;
-  std::int64_t busy_ns = 0;
-  double busy_fraction = 0;
-  std::int64_t num_kernels = 0;
-  std::int64_t num_sms = 0;
-  std::int64_t copy_ns = 0;
-  std::int64_t pageable_copy_ns = 0;
-  RowName busy_stage;
-};
-
-// Copies of one kind.
-struct CopyMetrics {
-  std::string device;
-  std::string direction;
-  std::string memory;
-  std::int64_t count = 0;
-  std::int64_t size_bytes = 0;
-  std::int64_t total_ns = 0;
-  std::optional<double> bytes_per_s;
 };
 
 // Lengths of a stage's instances.
@@ -227,23 +154,6 @@ struct KernelMetrics {
   double covered_fraction() const { return fraction_of(covered_ns, total_ns); }
 };
 
-// One operator, with its share of the time.
-struct OperatorMetrics : OperatorRecord {
-  double share_fraction = 0;
-
-  double mean_ns() const { return fraction_of(total_ns, std::max<std::int64_t>(calls, 1)); }
-};
-
-// All operators.
-struct OperatorsMetrics {
-  std::string source;
-  std::string time_of;
-  std::int64_t covered_ns = 0;
-  std::int64_t whole_ns = 0;
-  std::vector<OperatorMetrics> rows;
-  std::vector<LayerTotal> layers;
-};
-
 // Roofline of one profiled launch.
 struct RooflineMetrics {
   std::string dtype;
@@ -301,25 +211,17 @@ struct CountersMetrics {
   std::vector<CounterMetrics> kernels;
 };
 
-// What a run knows besides its recording; absent if there was no run.
-struct RunFacts {
-  std::optional<EnvironmentMetrics> environment;       // the machine
-  std::optional<std::vector<BreachMetrics>> contract;  // what the capture lacks
-  std::optional<std::int64_t> program_ns = {};         // the program's length without a profiler
-  std::string command = "";                            // its command line, without secrets
-};
-
 // The whole file.
 struct Metrics {
   std::string verdict;
   CaptureMetrics capture;
   std::vector<Finding> findings;
   std::vector<SilentRule> silent_rules;
-  std::optional<EnvironmentMetrics> environment;
-  std::optional<std::vector<BreachMetrics>> contract;
-  AggregateMetrics aggregates;
-  std::vector<DeviceMetrics> devices;
-  std::vector<CopyMetrics> copies;
+  std::optional<Environment> environment;
+  std::optional<std::vector<BreachRow>> contract;
+  Latencies aggregates;
+  std::vector<DeviceRow> devices;
+  std::vector<CopyRow> copies;
   std::vector<KernelChains> kernel_chains;
   std::vector<StageSummary> stages;
   std::vector<StepMetrics> steps;
@@ -335,7 +237,7 @@ struct Metrics {
   std::vector<FamilyTotal> families;
   std::vector<KernelMetrics> kernels;
   std::vector<std::string> unmatched_names;
-  std::optional<OperatorsMetrics> operators;
+  std::optional<Operators> operators;
   std::vector<GemmRate> gemm_rates;
   std::vector<CollectiveRate> collective_rates;
   std::optional<GraphNames> graph_names;
@@ -378,7 +280,7 @@ Metrics metrics_from_json(const Json& json);
 std::string unprofiled_json(const UnprofiledRun& run, const std::vector<StageTimes>& stages);
 
 // What a capture lacks, as in `contract` of metrics.json and in a manifest.
-Json contract_json(const std::vector<BreachMetrics>& breaches);
+Json contract_json(const std::vector<BreachRow>& breaches);
 
 // Kernels in a file, where nobody says how many: that of run.top_n_kernels.
 inline constexpr std::size_t kKernelRows = 20;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "report/metric_catalog.h"
 #include "report/metric_fields.h"
 
 namespace gpuwhy {
@@ -216,7 +217,7 @@ std::string unprofiled_json(const UnprofiledRun& run, const std::vector<StageTim
   return to_json_text(document);
 }
 
-Json contract_json(const std::vector<BreachMetrics>& breaches) {
+Json contract_json(const std::vector<BreachRow>& breaches) {
   return value_json(breaches, {});
 }
 

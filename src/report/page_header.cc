@@ -22,7 +22,7 @@ namespace {
 std::string gpus_text(const Metrics& metrics) {
   std::vector<std::pair<std::string, int>> kinds;
   std::string generation;  // of those without a name
-  for (const DeviceMetrics& device : metrics.devices) {
+  for (const DeviceRow& device : metrics.devices) {
     if (const std::string proven = generation_of(metrics, device); !proven.empty()) {
       generation = ", not named; kernels of " + proven;
     }

@@ -3,8 +3,8 @@
 // Field descriptions of requests: see metric_fields.h.
 #pragma once
 
-#include "report/metric_field.h"
 #include "report/metrics.h"
+#include "results/field.h"
 
 namespace gpuwhy {
 

@@ -19,6 +19,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "report/member_table.h"
+#include "report/metric_catalog.h"
 #include "report/opportunity.h"
 #include "report/section_parts.h"
 #include "report/speed.h"
@@ -90,21 +91,21 @@ void for_each_row(const MetricRows<Row>& array, const Add& add) {
 
 // Metrics that decide if they were measured; returns whether there are any.
 bool add_aggregates(const Metrics& metrics, RunSummary& run) {
-  const AggregateMetrics& aggregates = metrics.aggregates;
+  const Latencies& aggregates = metrics.aggregates;
   const MetricForm gate{"ns", false, true};
   // Durations in the recording are not those of the pass without a profiler.
   const bool is_recorded = aggregates.source == "the recording";
   const auto add = [&](const MetricForm& form, const std::string& steps, auto... members) {
     add_member("aggregates", aggregates, form, run, is_recorded ? steps : "", members...);
   };
-  using A = AggregateMetrics;
-  add(gate, "prefill", &A::ttft, &LatencyMetrics::p50_ns);
-  add(gate, step_stage(metrics), &A::tpot, &LatencyMetrics::p50_ns);
+  using A = Latencies;
+  add(gate, "prefill", &A::ttft, &Latency::p50_ns);
+  add(gate, step_stage(metrics), &A::tpot, &Latency::p50_ns);
   const bool has_gate = !run.metrics.empty();
   // A program without marks is judged by its whole length.
   const bool has_stages = metrics.baseline && !metrics.baseline->empty();
   add(has_gate || has_stages || !metrics.kernels.empty() ? MetricForm() : gate, "", &A::program_ns);
-  add({}, "", &A::tpot, &LatencyMetrics::p99_ns);
+  add({}, "", &A::tpot, &Latency::p99_ns);
   add({"1/s", true, false}, "", &A::decode_tokens_per_s);
   return has_gate;
 }
@@ -217,13 +218,13 @@ std::string override_text(const Json& overrides) {
 // processor is the device.
 std::string device_text(const Metrics& metrics) {
   std::map<std::string, int> names;
-  for (const DeviceMetrics& device : metrics.devices) {
+  for (const DeviceRow& device : metrics.devices) {
     if (device.num_kernels > 0) {
       ++names[device.name.empty() ? "unnamed" : printable(device.name)];
     }
   }
   if (names.empty() && metrics.environment) {
-    for (const GpuMetrics& gpu : metrics.environment->gpus) {
+    for (const GpuFacts& gpu : metrics.environment->gpus) {
       ++names[printable(gpu.name)];
     }
   }
@@ -237,7 +238,7 @@ std::string device_text(const Metrics& metrics) {
 
 // Facts that decide whether two runs may be compared: see comparable_facts().
 void add_facts(const Metrics& metrics, const Json& inputs, RunSummary& run) {
-  const EnvironmentMetrics machine = metrics.environment.value_or(EnvironmentMetrics{});
+  const Environment machine = metrics.environment.value_or(Environment{});
   run.facts = {
       {"gpu", device_text(metrics)},
       {"model", metrics.efficiency ? printable(metrics.efficiency->model) : ""},
@@ -322,7 +323,7 @@ void add_kernels(const Metrics& metrics, RunSummary& run) {
 // Rates of operators that have one row: sizes do not say in which of several stages they were.
 std::map<std::string, std::vector<const GemmRate*>> rates_by_operator(const Metrics& metrics) {
   std::map<std::string, int> num_rows;
-  for (const OperatorMetrics& row : metrics.operators->rows) {
+  for (const OperatorRow& row : metrics.operators->rows) {
     ++num_rows[row.name];
   }
   std::map<std::string, std::vector<const GemmRate*>> rates;
@@ -335,7 +336,7 @@ std::map<std::string, std::vector<const GemmRate*>> rates_by_operator(const Metr
 }
 
 // An operator's row by the sizes of its inputs, if all of its calls have known ones; else none.
-std::vector<OperatorAmount> by_shape(const OperatorMetrics& row,
+std::vector<OperatorAmount> by_shape(const OperatorRow& row,
                                      const std::vector<const GemmRate*>& rates) {
   std::vector<OperatorAmount> shapes;
   std::int64_t sum_ns = 0;
@@ -359,7 +360,7 @@ void add_operators(const Metrics& metrics, RunSummary& run) {
   const std::map<std::string, std::vector<const GemmRate*>> rates = rates_by_operator(metrics);
   std::int64_t sum_ns = 0;
   std::int64_t sum_calls = 0;
-  for (const OperatorMetrics& row : metrics.operators->rows) {
+  for (const OperatorRow& row : metrics.operators->rows) {
     if (!may_add(row.total_ns, sum_ns) || !may_add(row.calls, sum_calls)) {
       continue;
     }
@@ -493,9 +494,8 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
     run.absent = metrics.verdict.empty() ? "no kernel and no stage" : printable(metrics.verdict);
   }
   // A program that failed early is fast.
-  const std::vector<BreachMetrics> breaches =
-      metrics.contract.value_or(std::vector<BreachMetrics>());
-  const auto failed = std::ranges::find_if(breaches, &BreachMetrics::is_fatal);
+  const std::vector<BreachRow> breaches = metrics.contract.value_or(std::vector<BreachRow>());
+  const auto failed = std::ranges::find_if(breaches, &BreachRow::is_fatal);
   if (failed != breaches.end()) {
     run.absent = printable(failed->sentence);
   }
@@ -544,7 +544,7 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
 // The part of metrics.json that a baseline keeps: enough to compare, without the rest.
 Json compared_part(const Json& metrics) {
   using M = Metrics;
-  using O = OperatorsMetrics;
+  using O = Operators;
   Json part = {{"schema", field_of(metrics, "schema")},
                {"schema_version", field_of(metrics, "schema_version")}};
   part.update(kept<M>(metrics, &M::verdict, &M::contract, &M::capture, &M::environment,
@@ -571,7 +571,7 @@ Json compared_part(const Json& metrics) {
   });
   Json& operators = part[path_of<M>(&M::operators)];
   operators = kept<O>(operators, &O::time_of, &O::whole_ns, &O::rows);
-  using R = OperatorMetrics;
+  using R = OperatorRow;
   keep_rows(operators[path_of<O>(&O::rows)], [](const Json& row) {
     return kept<R>(row, &R::name, &R::stage, &R::total_ns, &R::calls);
   });

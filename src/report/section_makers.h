@@ -9,7 +9,7 @@
 namespace gpuwhy {
 
 // "Hopper (sm_90)" of a GPU without a name, where its kernels prove it; else empty.
-std::string generation_of(const Metrics& metrics, const DeviceMetrics& device);
+std::string generation_of(const Metrics& metrics, const DeviceRow& device);
 
 // The tool that recorded; metrics.json of older versions does not name it.
 std::string tool_of(const Metrics& metrics);

@@ -96,7 +96,7 @@ std::string median_words(const StageSummary& stage, const StepTime& step) {
 }
 
 // " (median of 63)"; nothing to say of one.
-std::string median_of(const LatencyMetrics& latency) {
+std::string median_of(const Latency& latency) {
   return latency.n > 1 ? fmt::format(" (median of {})", latency.n) : "";
 }
 
@@ -215,7 +215,7 @@ std::optional<StepTime> step_time(const Metrics& metrics, const StageSummary& st
 
 std::int64_t num_working_gpus(const Metrics& metrics) {
   return std::ranges::count_if(metrics.devices,
-                               [](const DeviceMetrics& device) { return device.num_kernels > 0; });
+                               [](const DeviceRow& device) { return device.num_kernels > 0; });
 }
 
 std::optional<double> tokens_per_s(const Metrics& metrics) {
@@ -262,7 +262,7 @@ std::optional<HeadlineTime> headline_time(const Metrics& metrics) {
 
 std::vector<std::string> speed_sentences(const Metrics& metrics) {
   std::vector<std::string> said;
-  const AggregateMetrics& sums = metrics.aggregates;
+  const Latencies& sums = metrics.aggregates;
   // What users wait for may be of a pass without the recording.
   if (std::ranges::any_of(metrics.findings, &Finding::is_blocker) && !sums.ttft.p50_ns &&
       !sums.tpot.p50_ns) {
@@ -300,7 +300,7 @@ std::vector<std::string> no_speed_sentences(const Metrics& metrics) {
   std::vector<std::string> said;
   // How long a program ran that failed says nothing.
   const bool has_failed =
-      metrics.contract && std::ranges::any_of(*metrics.contract, &BreachMetrics::is_fatal);
+      metrics.contract && std::ranges::any_of(*metrics.contract, &BreachRow::is_fatal);
   const bool is_blocked = std::ranges::any_of(metrics.findings, &Finding::is_blocker);
   if (metrics.aggregates.program_ns && !has_failed) {
     said.push_back(fmt::format("The program runs for {} without a profiler.",

@@ -3,8 +3,8 @@
 // Field descriptions of capture, findings, machine, stages and ledgers: see metric_fields.h.
 #pragma once
 
-#include "report/metric_field.h"
 #include "report/metrics.h"
+#include "results/field.h"
 
 namespace gpuwhy {
 
@@ -153,123 +153,6 @@ void describe(const SilentRule*, F&& f) {
 }
 
 template <typename F>
-void describe(const GpuMetrics*, F&& f) {
-  using T = GpuMetrics;
-  const auto asked = [](std::string_view unit) {
-    return number(unit, "", "", "environment", "as nvidia-smi reported it when the run began");
-  };
-  f("index", &T::index, asked("1"));
-  f("name", &T::name, plain("as the driver spells it"));
-  f("memory_bytes", &T::memory_bytes, asked("bytes"));
-  f("mig_enabled", &T::mig_enabled, plain("whether it is split into instances"));
-  f("persistence_enabled", &T::persistence_enabled, plain("whether its driver stays loaded"));
-  f("sm_clock_mhz", &T::sm_clock_mhz, asked("MHz"));
-  f("power_w", &T::power_w, asked("W"));
-  f("temperature_c", &T::temperature_c, is_signed(asked("C")));
-}
-
-template <typename F>
-void describe(const EnvironmentMetrics*, F&& f) {
-  using T = EnvironmentMetrics;
-  const auto noted = [](std::string_view unit) {
-    return number(unit, "", "", "environment", "as the machine reported it when the run began");
-  };
-  f("distribution", &T::distribution, maybe("the operating system"));
-  f("kernel", &T::kernel, maybe("its kernel"));
-  f("architecture", &T::architecture, maybe("of the processor"));
-  f("cpu", &T::cpu, maybe("the processor"));
-  f("logical_cpus", &T::logical_cpus, noted("1"));
-  f("memory_bytes", &T::memory_bytes, noted("bytes"));
-  f("container", &T::container, maybe("the kind of container"));
-  f("driver_version", &T::driver_version, maybe("of the NVIDIA driver"));
-  f("gpus", &T::gpus, plain("the GPUs of the machine"));
-  f("gpu_processes", &T::gpu_processes, noted("1"));
-}
-
-template <typename F>
-void describe(const BreachMetrics*, F&& f) {
-  using T = BreachMetrics;
-  f("reason", &T::reason, plain("a stable name (docs/capture-contract.md)"));
-  f("pass", &T::pass, plain("the pass it is about"));
-  f("fatal", &T::is_fatal, plain("whether the pass is of no use"));
-  f("sentence", &T::sentence, plain("what the capture lacks"));
-  f("next", &T::next, plain("what to do"));
-}
-
-template <typename F>
-void describe(const LatencyMetrics*, F&& f) {
-  using T = LatencyMetrics;
-  f("n", &T::n, number("1", "", "baseline marks", "aggregates.n", "how many lengths"));
-  f("mean_ns", &T::mean_ns, kInherited);
-  f("std_ns", &T::std_ns, kInherited);
-  f("p50_ns", &T::p50_ns, kInherited);
-  f("p99_ns", &T::p99_ns, kInherited);
-  f("basis", &T::basis, maybe("which length of the steps it is"));
-  f("reason", &T::reason, maybe("why there are none"));
-}
-
-template <typename F>
-void describe(const AggregateMetrics*, F&& f) {
-  using T = AggregateMetrics;
-  f("source", &T::source, maybe("the pass that stage times are from"));
-  f("ttft", &T::ttft,
-    number("ns", "n", "baseline marks kernels copies graphs", "aggregates.ttft",
-           "from the start of a prefill mark to its end or that of its GPU work"));
-  f("tpot", &T::tpot,
-    number("ns", "n", "baseline marks kernels graphs", "aggregates.tpot",
-           "the period of consecutive decode steps in the steady window"));
-  f("decode_tokens_per_s", &T::decode_tokens_per_s,
-    number("1/s", "", "baseline marks kernels graphs", "aggregates.rate",
-           "tokens of the steady decode steps over their periods, of all sequences together"));
-  f("decode_sequences", &T::decode_sequences,
-    number("1", "", "marks", "aggregates.rate", "sequences in a decode step, median"));
-  f("program_ns", &T::program_ns,
-    number("ns", "", "baseline", "aggregates.program",
-           "the program from its start to its end, without a profiler"));
-}
-
-template <typename F>
-void describe(const DeviceMetrics*, F&& f) {
-  using T = DeviceMetrics;
-  f("device", &T::device, names_row("the GPU, as cuda:0"));
-  f("name", &T::name, maybe("as the driver spells it"));
-  f("busy_ns", &T::busy_ns,
-    number("ns", "kernels", "kernels copies graphs", "devices.busy",
-           "time in which at least one kernel, copy or graph runs; overlaps count once"));
-  f("busy_fraction", &T::busy_fraction,
-    number("fraction", "kernels", "kernels copies graphs", "devices.busy",
-           "busy_ns / capture.duration_ns"));
-  f("kernels", &T::num_kernels, number("1", "", "kernels", "devices.kernels", "launches"));
-  f("sms", &T::num_sms,
-    number("1", "", "", "devices", "its streaming multiprocessors; 0: not recorded"));
-  f("copy_ns", &T::copy_ns,
-    number("ns", "", "copies", "devices.copies", "sum of copies and memsets"));
-  f("busy_stage", &T::busy_stage,
-    maybe("the row of ledgers whose busy_fraction says how busy it was: of the only marked stage, "
-          "else of the steady phase, else of the capture"));
-  f("pageable_copy_ns", &T::pageable_copy_ns,
-    number("ns", "", "copies", "devices.copies",
-           "of copy_ns: from or to pageable memory of the host"));
-}
-
-template <typename F>
-void describe(const CopyMetrics*, F&& f) {
-  using T = CopyMetrics;
-  const auto of_copies = [](std::string_view unit, std::string_view text) {
-    return number(unit, "", "copies", "copies", text);
-  };
-  f("device", &T::device, names_row("the GPU"));
-  f("direction", &T::direction,
-    names_row("host_to_device, device_to_host, device_to_device, peer_to_peer, memset or unknown",
-             2));
-  f("memory", &T::memory, names_row("of the host: pinned or pageable; empty where it has none", 3));
-  f("count", &T::count, of_copies("1", "copies"));
-  f("size_bytes", &T::size_bytes, of_copies("B", "their sizes together"));
-  f("total_ns", &T::total_ns, of_copies("ns", "sum of their durations"));
-  f("bytes_per_s", &T::bytes_per_s, of_copies("B/s", "size_bytes / total_ns"));
-}
-
-template <typename F>
 void describe(const KernelChains*, F&& f) {
   using T = KernelChains;
   const auto of_chains = [](std::string_view unit, std::string_view text) {
@@ -372,18 +255,6 @@ void describe(const Composition*, F&& f) {
            "from the first kernel of a step to that of the next, median"));
   f("mfu_fraction", &T::mfu_fraction, ratio("flops / peak / GPUs / periods"));
   f("mbu_fraction", &T::mbu_fraction, ratio("bytes / bandwidth / GPUs / periods"));
-}
-
-template <typename F>
-void describe(const RankGroupSummary*, F&& f) {
-  using T = RankGroupSummary;
-  const auto counted = [](std::string_view text) {
-    return number("1", "", "marks kernels", "rank_groups", text);
-  };
-  f("pids", &T::pids, items(counted("processes of the group; marks of the first one count"), 1));
-  f("devices", &T::devices, plain("their GPUs"));
-  f("steps", &T::num_steps, counted("marks, each counted once for the group"));
-  f("why", &T::why, maybe("what makes them a group, or keeps them apart"));
 }
 
 template <typename F>

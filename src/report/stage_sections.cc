@@ -146,7 +146,7 @@ void add_step_lengths(const Metrics& metrics, std::vector<std::string>& notes) {
 
 // "time per output token 9.82 ms (period of steps on the GPU, decode 1 to 39 of 40); 6515 tokens/s
 // in 64 sequences".
-void add_token_time(const AggregateMetrics& aggregates, std::vector<std::string>& notes) {
+void add_token_time(const Latencies& aggregates, std::vector<std::string>& notes) {
   if (!aggregates.tpot.p50_ns || aggregates.tpot.basis.empty()) {
     return;
   }

@@ -31,7 +31,7 @@ namespace {
 std::string gpus_of(const Metrics& metrics) {
   constexpr std::string_view kNoName = "a GPU that the recording does not name";
   std::vector<std::pair<std::string, int>> counts;
-  for (const DeviceMetrics& device : metrics.devices) {
+  for (const DeviceRow& device : metrics.devices) {
     const std::string generation = generation_of(metrics, device);
     const std::string name = !device.name.empty() ? printable_name(device.name)
                              : generation.empty()
@@ -60,7 +60,7 @@ std::string gpus_of(const Metrics& metrics) {
 std::string verdict_words(const Metrics& metrics) {
   std::string text = with_plain_names(
       printable(metrics.verdict.substr(0, metrics.verdict.find(" Top opportunity: "))));
-  for (const DeviceMetrics& device : metrics.devices) {
+  for (const DeviceRow& device : metrics.devices) {
     const std::string label = printable_name(device.device) + " ";
     if (text.starts_with(label)) {
       const std::string gpu = metrics.devices.size() == 1
@@ -320,7 +320,7 @@ std::vector<std::string> how_fast_possible(const Metrics& metrics,
   }
   if (said.empty()) {
     const bool is_gpu_named = std::ranges::none_of(
-        metrics.devices, [](const DeviceMetrics& device) { return device.name.empty(); });
+        metrics.devices, [](const DeviceRow& device) { return device.name.empty(); });
     said.emplace_back(
         !metrics.efficiency
             ? fmt::format(

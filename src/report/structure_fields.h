@@ -6,8 +6,8 @@
 #include <array>
 #include <string_view>
 
-#include "report/metric_field.h"
 #include "report/metrics.h"
+#include "results/field.h"
 
 namespace gpuwhy {
 

@@ -126,9 +126,9 @@ std::vector<Advice> advice_of(const Metrics& metrics, const SectionOptions& opti
   return advice;
 }
 
-void add_latency(const Metrics& metrics, LatencyMetrics AggregateMetrics::*latency,
-                 const std::string& label, Section& section) {
-  using T = LatencyMetrics;
+void add_latency(const Metrics& metrics, Latency Latencies::*latency, const std::string& label,
+                 Section& section) {
+  using T = Latency;
   const auto value = [&](Unit unit, auto member) {
     return value_at(metrics, unit, &Metrics::aggregates, latency, member);
   };
@@ -167,7 +167,7 @@ std::string files_sentence(const std::vector<FileMetrics>& files) {
 
 }  // namespace
 
-std::string generation_of(const Metrics& metrics, const DeviceMetrics& device) {
+std::string generation_of(const Metrics& metrics, const DeviceRow& device) {
   int latest = 0;
   for (const KernelMetrics& kernel : metrics.kernels) {
     if (device.name.empty() && kernel.device == device.device) {
@@ -202,7 +202,7 @@ Section summary_section(const Metrics& metrics, const SectionOptions& options) {
   }
   // On the terminal, findings have a section of their own.
   if (options.is_terminal) {
-    for (const DeviceMetrics& device : metrics.devices) {
+    for (const DeviceRow& device : metrics.devices) {
       const std::string file = file_of_device(metrics, device.device);
       const std::string generation = generation_of(metrics, device);
       section.notes.push_back(fmt::format(
@@ -271,7 +271,7 @@ Section recommendations_section(const Metrics& metrics, const SectionOptions& op
 
 Section environment_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   using M = Metrics;
-  using E = EnvironmentMetrics;
+  using E = Environment;
   using C = CaptureMetrics;
   Section section;
   const auto add = [&](const std::string& label, const char* reason, Unit unit, auto... members) {
@@ -299,7 +299,7 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
     section.facts.back().value.value = {};
     section.facts.back().reason = "the one that was named is not the recorded one";
   }
-  using Row = DeviceMetrics;
+  using Row = DeviceRow;
   section.tables.push_back(
       table_of(rows_at(metrics, &M::devices), {{"GPU", Unit::kText, &Row::device},
                                                {"name", Unit::kName, &Row::name},
@@ -314,7 +314,7 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
 
 // Figures of the whole run; those that need marks say so.
 Section aggregates_section(const Metrics& metrics, const SectionOptions& /*options*/) {
-  using A = AggregateMetrics;
+  using A = Latencies;
   using C = CaptureMetrics;
   Section section;
   if (!metrics.aggregates.source.empty()) {
@@ -373,7 +373,7 @@ Section quality_section(const Metrics& metrics, const SectionOptions& options) {
         "families: [{family: NAME, words: [" +
         rule + "]}]");
   }
-  for (const BreachMetrics& breach : metrics.contract.value_or(std::vector<BreachMetrics>())) {
+  for (const BreachRow& breach : metrics.contract.value_or(std::vector<BreachRow>())) {
     section.notes.push_back(fmt::format("{} ({}): {}", printable(breach.reason),
                                         printable(breach.pass), printable(breach.sentence)));
   }

@@ -286,7 +286,7 @@ std::string verdict(const Analysis& analysis) {
   }
   const auto busiest = std::max_element(
       analysis.devices.begin(), analysis.devices.end(),
-      [](const DeviceSummary& a, const DeviceSummary& b) { return a.busy_ns < b.busy_ns; });
+      [](const DeviceRow& a, const DeviceRow& b) { return a.busy_ns < b.busy_ns; });
   return sentence_on(analysis, busiest->device) + top_opportunity(analysis.findings.found);
 }
 

@@ -56,7 +56,7 @@ std::string kind_of(const Metrics& metrics) {
       (metrics.structure && std::ranges::any_of(metrics.structure->passes, is_backward)) ||
       (metrics.operators &&
        std::ranges::any_of(metrics.operators->rows,
-                           [](const OperatorMetrics& row) {
+                           [](const OperatorRow& row) {
                              return has_any(row.name, {"ackward", "Optimizer.step"});
                            })) ||
       std::ranges::any_of(metrics.kernels, [](const KernelMetrics& kernel) {

@@ -43,13 +43,13 @@ RowName stage_of(const OperatorTable::Row& row) {
 }
 
 // By operator and stage, over all layers.
-std::vector<OperatorRecord> rows_of(const OperatorTable& table) {
-  std::map<std::pair<std::string, RowName>, OperatorRecord> records;
+std::vector<OperatorRow> rows_of(const OperatorTable& table) {
+  std::map<std::pair<std::string, RowName>, OperatorRow> records;
   for (const OperatorTable::Row& row : table.rows) {
     const std::string name = row.name.empty() ? row.op : row.op + " " + row.name;
     const RowName stage = stage_of(row);
     const auto [found, is_new] = records.try_emplace({name, stage});
-    OperatorRecord& record = found->second;
+    OperatorRow& record = found->second;
     record.name = name;
     record.stage = stage;
     record.total_ns += row.total_ns;
@@ -57,12 +57,12 @@ std::vector<OperatorRecord> rows_of(const OperatorTable& table) {
     add_count(row.flops, is_new, record.flops);
     add_count(row.bytes, is_new, record.bytes);
   }
-  std::vector<OperatorRecord> rows;
+  std::vector<OperatorRow> rows;
   rows.reserve(records.size());
   for (auto& [key, record] : records) {
     rows.push_back(std::move(record));
   }
-  std::sort(rows.begin(), rows.end(), [](const OperatorRecord& a, const OperatorRecord& b) {
+  std::sort(rows.begin(), rows.end(), [](const OperatorRow& a, const OperatorRow& b) {
     return std::tuple(-a.total_ns, a.name, a.stage) < std::tuple(-b.total_ns, b.name, b.stage);
   });
   return rows;
@@ -94,12 +94,13 @@ Operators operators_of(const OperatorTable& table) {
   operators.source = "the program's own table, of a pass in which operators wait for each other";
   operators.rows = rows_of(table);
   operators.layers = layers_of(table);
-  for (const OperatorRecord& record : operators.rows) {
+  for (const OperatorRow& record : operators.rows) {
     operators.covered_ns += record.total_ns;
   }
   for (const OperatorTable::Stage& stage : table.stages) {
     operators.whole_ns += stage.total_ns;
   }
+  finish_operators(false, operators);
   return operators;
 }
 

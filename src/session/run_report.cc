@@ -44,8 +44,8 @@ std::optional<std::int64_t> whole_number(const std::optional<Number>& number) {
 }
 
 // Of the machine, what a reader of figures asks for. Names of hosts stay in env.json.
-EnvironmentMetrics environment_of(const MachineFacts& machine) {
-  EnvironmentMetrics environment;
+Environment environment_of(const MachineFacts& machine) {
+  Environment environment;
   environment.distribution = machine.distribution;
   environment.kernel = machine.kernel;
   environment.architecture = machine.architecture;
@@ -112,8 +112,8 @@ std::vector<std::string> files_beside(const Artifacts& artifacts) {
 
 }  // namespace
 
-std::vector<BreachMetrics> contract_of(const std::vector<Breach>& breaches) {
-  std::vector<BreachMetrics> rows;
+std::vector<BreachRow> contract_of(const std::vector<Breach>& breaches) {
+  std::vector<BreachRow> rows;
   rows.reserve(breaches.size());
   for (const Breach& breach : breaches) {
     rows.push_back(

@@ -13,7 +13,7 @@
 namespace gpuwhy {
 
 // What the capture lacks, one row each.
-std::vector<BreachMetrics> contract_of(const std::vector<Breach>& breaches);
+std::vector<BreachRow> contract_of(const std::vector<Breach>& breaches);
 
 struct RunReportOptions {
   std::int64_t started_unix_s = 0;

@@ -17,7 +17,7 @@ namespace gpuwhy {
 
 bool is_capture_of_graphs(const Analysis& analysis) {
   std::int64_t num_kernels = 0;
-  for (const DeviceSummary& device : analysis.devices) {
+  for (const DeviceRow& device : analysis.devices) {
     num_kernels += device.num_kernels;
   }
   return analysis.num_captured_launches > num_kernels;
@@ -296,9 +296,8 @@ bool is_language_model(const FindingContext& context) {
 
 // What the roofline needs to be told.
 std::string roofline_options(const Analysis& analysis) {
-  const bool is_named =
-      std::any_of(analysis.devices.begin(), analysis.devices.end(),
-                  [](const DeviceSummary& device) { return !device.name.empty(); });
+  const bool is_named = std::any_of(analysis.devices.begin(), analysis.devices.end(),
+                                    [](const DeviceRow& device) { return !device.name.empty(); });
   return is_named ? "--model NAME" : "--model NAME --gpu-name NAME";
 }
 

@@ -36,7 +36,7 @@ bool is_flash_2(const KernelRecord& kernel) {
 }
 
 // As the recording says, or the table of GPUs, or the kernels. 0 if not known.
-std::int64_t generation(const FindingContext& context, const DeviceSummary& device) {
+std::int64_t generation(const FindingContext& context, const DeviceRow& device) {
   if (device.compute_major > 0) {
     return device.compute_major;
   }
@@ -53,10 +53,9 @@ std::int64_t generation(const FindingContext& context, const DeviceSummary& devi
 
 }  // namespace
 
-const DeviceSummary* device_of(const Analysis& analysis, const StageLedger& row) {
-  const auto device =
-      std::find_if(analysis.devices.begin(), analysis.devices.end(),
-                   [&](const DeviceSummary& one) { return one.device == row.device; });
+const DeviceRow* device_of(const Analysis& analysis, const StageLedger& row) {
+  const auto device = std::find_if(analysis.devices.begin(), analysis.devices.end(),
+                                   [&](const DeviceRow& one) { return one.device == row.device; });
   return device == analysis.devices.end() ? nullptr : &*device;
 }
 
@@ -137,7 +136,7 @@ void check_unfused_attention(const FindingContext& context) {
 
 void check_flash_generation(const FindingContext& context) {
   for (const StageLedger& row : context.scopes) {
-    const DeviceSummary* device = device_of(context.analysis, row);
+    const DeviceRow* device = device_of(context.analysis, row);
     if (device == nullptr || context.workload.is_amd || generation(context, *device) != kHopper) {
       continue;
     }
@@ -206,7 +205,7 @@ bool is_openmp(std::string_view kernel_name) {
 // Time of launches with fewer blocks than the GPU has SMs: at best the empty SMs' share of it.
 void check_empty_sms(const FindingContext& context) {
   for (const StageLedger& row : context.scopes) {
-    const DeviceSummary* device = device_of(context.analysis, row);
+    const DeviceRow* device = device_of(context.analysis, row);
     if (device == nullptr || device->num_sms == 0) {
       continue;
     }

@@ -252,7 +252,7 @@ bool runs_on_gpu(const Analysis& analysis, const std::string& scope) {
   return analysis.operators && analysis.operators->is_gpu_time &&
          std::any_of(
              analysis.operators->rows.begin(), analysis.operators->rows.end(),
-             [&](const OperatorRecord& row) { return row.name == scope && row.num_kernels > 0; });
+             [&](const OperatorRow& row) { return row.name == scope && row.num_kernels > 0; });
 }
 
 // Parts of PyTorch's training loop that have a faster form.

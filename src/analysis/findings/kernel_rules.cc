@@ -57,7 +57,7 @@ bool is_workstation(std::string_view gpu) {
 // Tensor cores against fp32 on CUDA cores. From Ampere on it depends on the line of products; GPUs
 // for data centers have rows in the table, and of others nothing is claimed.
 TensorCores cores_of(const FindingContext& context, const StageLedger& row) {
-  const DeviceSummary* device = device_of(context.analysis, row);
+  const DeviceRow* device = device_of(context.analysis, row);
   if (device == nullptr) {
     return {};
   }

@@ -85,7 +85,7 @@ std::string kernel_evidence(const KernelRecord& kernel, const StageLedger& row);
 bool is_in_graphs(const Analysis& analysis, const StageLedger& row);
 
 // The GPU of a row; nullptr if nothing is known of it.
-const DeviceSummary* device_of(const Analysis& analysis, const StageLedger& row);
+const DeviceRow* device_of(const Analysis& analysis, const StageLedger& row);
 
 // Whether any kernel of the recording is of a family.
 bool has_family(const Analysis& analysis, std::string_view family);

@@ -98,7 +98,7 @@ bool calls_all_to_all(const Analysis& analysis) {
                              [&](const RangeTotal& range) { return is_it(range.text); }) ||
          (analysis.operators &&
           std::ranges::any_of(analysis.operators->rows,
-                              [&](const OperatorRecord& op) { return is_it(op.name); }));
+                              [&](const OperatorRow& op) { return is_it(op.name); }));
 }
 
 // Names the collective with most time in the row, and advises on that one.
@@ -152,7 +152,7 @@ std::string hidden_communication(const FindingContext& context, const StageLedge
 // "; allreduce ran at 1.4 to 13 GB/s of bus bandwidth; NVLink of this GPU: 300 GB/s per direction",
 // of the collective with most time.
 void add_bandwidth(const FindingContext& context, const StageLedger& row, Finding& finding) {
-  const DeviceSummary* device = device_of(context.analysis, row);
+  const DeviceRow* device = device_of(context.analysis, row);
   if (!context.analysis.operators || device == nullptr) {
     return;
   }
@@ -413,7 +413,7 @@ void check_rank_skew(const FindingContext& context) {
 
 namespace {
 
-std::string words_of_copies(const CopyTotal& copies) {
+std::string words_of_copies(const CopyRow& copies) {
   const std::string rate =
       copies.bytes_per_s()
           ? fmt::format(", {} at {:.1f} GB/s",
@@ -436,7 +436,7 @@ void check_copies(const FindingContext& context) {
     }
     const auto largest =
         std::find_if(context.analysis.copies.begin(), context.analysis.copies.end(),
-                     [&](const CopyTotal& one) { return one.device == row.device; });
+                     [&](const CopyRow& one) { return one.device == row.device; });
     const bool is_known = largest != context.analysis.copies.end();
     Finding& finding = context.add("exposed_copy", row, Bucket::kCopy, time_ns);
     finding.confidence = "high";

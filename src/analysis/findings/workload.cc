@@ -24,12 +24,12 @@ Workload workload_of(const Analysis& analysis) {
   workload.is_pytorch =
       analysis.capture.format.tool_id == "kineto" ||
       any_kernel({"at::native::", "c10::", "triton_poi_fused", "triton_red_fused"});
-  workload.is_amd = any_kernel({"Cijk_", "ck::", "rocblas", "miopen"}) ||
-                    std::any_of(analysis.devices.begin(), analysis.devices.end(),
-                                [](const DeviceSummary& device) {
-                                  return device.name.find("AMD") != std::string::npos ||
-                                         device.name.find("Instinct") != std::string::npos;
-                                });
+  workload.is_amd =
+      any_kernel({"Cijk_", "ck::", "rocblas", "miopen"}) ||
+      std::any_of(analysis.devices.begin(), analysis.devices.end(), [](const DeviceRow& device) {
+        return device.name.find("AMD") != std::string::npos ||
+               device.name.find("Instinct") != std::string::npos;
+      });
   // Marks of PyTorch's profiler and of training loops do not come from a serving engine.
   for (const std::string_view name : {"vllm", "sglang", "tensorrt-llm", "atom"}) {
     if (to_lower(analysis.engine).starts_with(name)) {

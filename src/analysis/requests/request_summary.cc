@@ -416,7 +416,7 @@ RequestsSummary summarise_requests(const JoinedRequests& joined, const ServiceLi
   summariser.add_load(summary);
   const auto num_gpus =
       std::count_if(analysis.devices.begin(), analysis.devices.end(),
-                    [](const DeviceSummary& device) { return device.num_kernels > 0; });
+                    [](const DeviceRow& device) { return device.num_kernels > 0; });
   summariser.add_rates(num_gpus, summary);
   return summary;
 }

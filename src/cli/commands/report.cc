@@ -74,9 +74,8 @@ int run_report(const ReportCommandOptions& given, Context& context) {
   }
   if (!options.ci.empty()) {
     // A dashboard would show how fast the program failed.
-    const std::vector<BreachMetrics> breaches =
-        metrics.contract.value_or(std::vector<BreachMetrics>());
-    const auto failed = std::ranges::find_if(breaches, &BreachMetrics::is_fatal);
+    const std::vector<BreachRow> breaches = metrics.contract.value_or(std::vector<BreachRow>());
+    const auto failed = std::ranges::find_if(breaches, &BreachRow::is_fatal);
     if (failed != breaches.end() && options.ci != "github") {
       context.console.err(fmt::format("{}: no times are given, because the run failed: {}\n",
                                       printable(options.files.front()),

@@ -123,10 +123,10 @@ void say(const RepeatedRuns& runs, Context& context, const std::string& sentence
 }
 
 std::string in_words(const RunOutcome& outcome) {
-  const auto median = [](const LatencyMetrics& latency) {
+  const auto median = [](const Latency& latency) {
     return latency.p50_ns ? format_duration_ns(*latency.p50_ns) : "n/a";
   };
-  const AggregateMetrics& times = outcome.metrics.aggregates;
+  const Latencies& times = outcome.metrics.aggregates;
   if (outcome.code != kExitOk) {
     return fmt::format("exit {}", outcome.code);
   }

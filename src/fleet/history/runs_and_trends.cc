@@ -11,12 +11,12 @@
 
 #include <fmt/format.h>
 
-#include "analysis/duration_histogram.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "fleet/history/history_rows.h"
 #include "fleet/history/queries.h"
 #include "fleet/history/query_common.h"
+#include "results/duration_histogram.h"
 
 namespace gpuwhy {
 namespace {

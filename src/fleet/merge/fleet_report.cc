@@ -17,13 +17,13 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/duration_histogram.h"
 #include "base/saturated_sum.h"
 #include "base/units.h"
 #include "compare/statistics.h"
 #include "fleet/merge/collective_report.h"
 #include "fleet/merge/group_report.h"
 #include "fleet/merge/late_cause.h"
+#include "results/duration_histogram.h"
 
 namespace gpuwhy {
 namespace {

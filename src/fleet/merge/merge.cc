@@ -23,7 +23,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/duration_histogram.h"
 #include "analysis/rules.h"
 #include "base/error.h"
 #include "base/saturated_sum.h"
@@ -33,6 +32,7 @@
 #include "fleet/summary/rank_columns.h"
 #include "fleet/summary/summary_columns.h"
 #include "fleet/summary/summary_file.h"
+#include "results/duration_histogram.h"
 
 namespace gpuwhy {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/time_category.h"
+#include "results/bucket.h"
 
 namespace gpuwhy {
 

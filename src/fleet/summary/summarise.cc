@@ -26,7 +26,7 @@ std::int64_t whole(double value) {
 
 std::vector<std::string> devices_of(const Analysis& analysis) {
   std::vector<std::string> devices;
-  for (const DeviceSummary& device : analysis.devices) {
+  for (const DeviceRow& device : analysis.devices) {
     if (device.num_kernels > 0) {
       devices.push_back(device.device);
     }
@@ -232,7 +232,7 @@ RankSummary summary_of(const Analysis& analysis, const RankDetails& details,
   RankSummary summary;
   summary.identity = identity;
   summary.identity.communicators_by = collectives.communicators_by;
-  for (const DeviceSummary& one : analysis.devices) {
+  for (const DeviceRow& one : analysis.devices) {
     if (identity.gpu.empty() && (device == nullptr || one.device == *device)) {
       summary.identity.gpu = one.name;
     }

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/duration_histogram.h"
 #include "fleet/summary/columnar_file.h"
 #include "fleet/summary/rank_summary.h"
+#include "results/duration_histogram.h"
 
 namespace gpuwhy {
 

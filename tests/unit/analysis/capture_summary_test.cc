@@ -13,7 +13,7 @@ TEST(Copies, BytesThatNoNumberHoldsAreTheLargestNumber) {
   const std::uint32_t stream = made.add_stream(made.add_process(), made.add_device());
   made.copy(stream, 0, 10, TraceBuilder::kNoCall, CopyKind::kDeviceToDevice, 12160);
   made.copy(stream, 10, 20, TraceBuilder::kNoCall, CopyKind::kDeviceToDevice, INT64_MAX);
-  const std::vector<CopyTotal> copies = summarise_copies(made.finish());
+  const std::vector<CopyRow> copies = summarise_copies(made.finish());
   ASSERT_EQ(copies.size(), 1U);
   EXPECT_EQ(copies[0].count, 2);
   EXPECT_EQ(copies[0].size_bytes, INT64_MAX);

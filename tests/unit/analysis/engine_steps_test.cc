@@ -106,8 +106,8 @@ void expect_latencies(const Analysis& analysis, const std::vector<Replica>& repl
   }
   const Latencies latencies = latencies_of(analysis);
   EXPECT_EQ(latencies.tpot.reason, "");
-  EXPECT_EQ(latencies.tpot.times.n, static_cast<std::int64_t>(periods.size()));
-  EXPECT_EQ(latencies.tpot.times.p50_ns, lower_median(periods));
+  EXPECT_EQ(latencies.tpot.n, static_cast<std::int64_t>(periods.size()));
+  EXPECT_EQ(latencies.tpot.p50_ns, lower_median(periods));
   ASSERT_TRUE(latencies.decode_tokens_per_s);
   EXPECT_NEAR(*latencies.decode_tokens_per_s, tokens_per_s, tokens_per_s * 1e-9);
 }
@@ -207,7 +207,7 @@ void expect_sums(const Profile& found) {
     calls += kernel.calls;
   }
   ASSERT_EQ(calls, static_cast<std::int64_t>(found.trace->kernels.size()));
-  for (const DeviceSummary& device : analysis.devices) {
+  for (const DeviceRow& device : analysis.devices) {
     ASSERT_LE(device.busy_ns, analysis.capture_ns);
   }
   ASSERT_GE(analysis.outside_ns, 0);
@@ -248,7 +248,7 @@ void expect_times(const Analysis& analysis) {
     ASSERT_TRUE(!step.period_ns || (*step.period_ns > 0 && step.gpu_start_ns));
   }
   const Latencies latencies = latencies_of(analysis);
-  if (latencies.tpot.times.n == 0) {
+  if (latencies.tpot.n == 0) {
     ASSERT_NE(latencies.tpot.reason, "");
     return;
   }
@@ -258,7 +258,7 @@ void expect_times(const Analysis& analysis) {
       work_ns.push_back(*step.gpu_work_ns);
     }
   }
-  ASSERT_GE(latencies.tpot.times.p50_ns, lower_median(work_ns).value_or(0));
+  ASSERT_GE(latencies.tpot.p50_ns, lower_median(work_ns).value_or(0));
 }
 
 TEST(EngineSteps, TenThousandFlawedRecordingsKeepTheLaws) {

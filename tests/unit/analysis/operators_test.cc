@@ -77,7 +77,7 @@ struct Case {
 
 std::vector<std::string> rows_of(const Operators& operators) {
   std::vector<std::string> texts;
-  for (const OperatorRecord& row : operators.rows) {
+  for (const OperatorRow& row : operators.rows) {
     texts.push_back(row.name + " " + row.stage.text() + " " + std::to_string(row.total_ns) + " " +
                     std::to_string(row.calls) + " " + std::to_string(row.num_kernels));
   }
@@ -246,7 +246,7 @@ TEST(Operators, RandomNestsAgreeWithTheDefinition) {
     }
     const auto operators = Case(launches).with_ops(ops).result();
     std::map<std::string, std::int64_t> found;
-    for (const OperatorRecord& row : operators->rows) {
+    for (const OperatorRow& row : operators->rows) {
       found[row.name] += row.total_ns;
     }
     ASSERT_EQ(found, expected) << round;

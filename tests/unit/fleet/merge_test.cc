@@ -6,11 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/duration_histogram.h"
 #include "compare/statistics.h"
 #include "expect_error.h"
 #include "fleet/summary/columnar_file.h"
 #include "fleet/summary/summary_file.h"
+#include "results/duration_histogram.h"
 
 namespace gpuwhy {
 namespace {

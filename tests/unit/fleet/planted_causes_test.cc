@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "analysis/duration_histogram.h"
 #include "compare/statistics.h"
 #include "fleet/merge/job_report.h"
+#include "results/duration_histogram.h"
 
 namespace gpuwhy {
 namespace {

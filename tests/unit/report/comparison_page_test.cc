@@ -353,7 +353,7 @@ TEST(ComparisonPage, AFailedRunHasAPageWithoutNumbers) {
 TEST(RunSummary, OperatorsAreDividedByShapesThatAreAllKnown) {
   Metrics metrics;
   metrics.operators.emplace().rows.resize(1);
-  OperatorMetrics& row = metrics.operators->rows[0];
+  OperatorRow& row = metrics.operators->rows[0];
   row.name = "aten::mm";
   row.total_ns = 30;
   row.calls = 3;

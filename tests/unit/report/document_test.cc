@@ -102,14 +102,18 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   analysis.kernels = {kernel};
   analysis.families = {{"gemv", 12'000'000, 40}, {"other", 1, 1}};
   analysis.unmatched_names = {name};
-  analysis.operators =
-      Operators{name, true, 11'000'000, 12'000'000, {}, {{name, 11'000'000, 3}}, {}};
-  OperatorRecord op;
+  Operators& operators = analysis.operators.emplace();
+  operators.source = name;
+  operators.covered_ns = 11'000'000;
+  operators.whole_ns = 12'000'000;
+  operators.layers = {{name, 11'000'000, 3}};
+  OperatorRow op;
   op.name = name;
   op.stage = row_name("decode");
   op.total_ns = 11'000'000;
   op.calls = 3;
-  analysis.operators->rows = {op};
+  operators.rows = {op};
+  finish_operators(true, operators);
   Efficiency efficiency;
   efficiency.model = name;
   efficiency.gpu = "H100";

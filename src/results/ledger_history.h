@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/time_category.h"
+#include "results/bucket.h"
 
 namespace gpuwhy {
 

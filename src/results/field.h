@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The description of one field of metrics.json, and short forms to write one.
+// The description of one field of a row, and short forms to write one.
+//
+// A row is declared once: a struct, and beside it describe(const Row*, visitor), which calls the
+// visitor with the key, the member and the Field of each. Reading and writing of JSON, its schema,
+// the table of keys in docs/metrics.md, and the paths of values in reports follow from it. A member
+// function is a value made of others, written and never read.
 #pragma once
 
 #include <array>
@@ -14,11 +19,20 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/time_category.h"
-#include "report/metric_catalog.h"
+#include "results/bucket.h"
 #include "results/row.h"
 
 namespace gpuwhy {
+
+// What is known about a number.
+struct MetricInfo {
+  std::string_view unit;  // ns, bytes, FLOP, 1, fraction, 1/s, FLOP/s, bytes/s; empty: not a number
+  std::string_view count;    // the key beside it that says of how many; empty: there is none
+  std::string_view sources;  // of kernels, graphs, copies, calls, marks, baseline, ncu, model,
+                             // gpus, requests
+  std::string_view formula;  // its id: a heading of docs/metrics.md and a word
+  std::string_view text;     // the same in words
+};
 
 // Everything that reading, writing, schema and documentation need to know about a field.
 struct Field {
