@@ -304,11 +304,11 @@ int exit_code_of(const std::vector<Breach>& breaches) {
   return kExitOk;
 }
 
-std::vector<Breach> breaches_of(const RunSetup& setup, const RunSession& session) {
+std::vector<Breach> breaches_of(const RunSetup& setup, const PassRunner& runner) {
   std::vector<Breach> breaches = setup.missing;
-  breaches.insert(breaches.end(), session.breaches().begin(), session.breaches().end());
+  breaches.insert(breaches.end(), runner.breaches().begin(), runner.breaches().end());
   const bool has_captured =
-      std::any_of(session.passes().begin(), session.passes().end(), [](const PassRecord& record) {
+      std::any_of(runner.passes().begin(), runner.passes().end(), [](const PassRecord& record) {
         return record.status != "skipped" && record.name != "prepare";
       });
   if (!has_captured) {
@@ -408,55 +408,55 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
     std::error_code ignored;
     std::filesystem::remove_all(scratch, ignored);
   });
-  RunSession session(setup, artifacts, system, progress);
-  session.prepare();
-  const Json model = target_json(config, session.model());
+  PassRunner runner(setup, artifacts, system, progress);
+  runner.prepare();
+  const Json model = target_json(config, runner.results().model);
   const Json source = source_json(system, setup.work_argv);
   const Json inputs = provenance_inputs(request, config, setup, model);
   const auto write_facts = [&] {
-    const Json facts = run_facts(setup, session.seen_program(), source);
+    const Json facts = run_facts(setup, runner.seen_program(), source);
     write_provenance(artifacts, {facts, system.environment, *config.tree, inputs}, now);
   };
   write_facts();  // a run that is killed has the rest
-  session.run_passes();
+  runner.run_passes();
   try {
     write_facts();
   } catch (const Error& error) {  // a full disk must not cost the report
     progress.note(error.what());
   }
-  session.look_for_signal("run");
-  std::vector<Breach> breaches = breaches_of(setup, session);
+  runner.look_for_signal("run");
+  std::vector<Breach> breaches = breaches_of(setup, runner);
   Metrics metrics =
-      write_run_report(setup, session, breaches, artifacts,
+      write_run_report(setup, runner, breaches, artifacts,
                        {std::chrono::system_clock::to_time_t(now), request.with == "trace"});
   Json run = {{"gpuwhy", gpuwhy_json()},
               {"command", request.command.empty() ? setup.work_argv : request.command},
               {"model", model}};
-  run["workload_exit_code"] = session.workload_exit_code();
+  run["workload_exit_code"] = runner.workload_exit_code();
   run["passes"] = Json::array();
-  for (const PassRecord& record : session.passes()) {
+  for (const PassRecord& record : runner.passes()) {
     run["passes"].push_back(pass_json(record));
   }
   const SecretValues values = secret_values(system.environment);
   int code = kExitOk;
   // Written again where a signal comes meanwhile: exit code and manifest say the same.
   do {
-    breaches = breaches_of(setup, session);
+    breaches = breaches_of(setup, runner);
     code = exit_code_of(breaches);
     run["exit_code"] = code;
     run["contract"] = verdict_json(config, breaches, code == kExitOk);
     std::error_code ignored;
     std::filesystem::remove(artifacts.path(kRunningFile), ignored);
     write_manifest(artifacts, without_values(scrub_tree(run), values));
-  } while (session.look_for_signal("run"));
+  } while (runner.look_for_signal("run"));
   RunOutcome outcome;
   outcome.code = code;
-  outcome.workload_exit_code = session.workload_exit_code();
+  outcome.workload_exit_code = runner.workload_exit_code();
   outcome.bundle = artifacts.root();
   outcome.metrics = std::move(metrics);
   outcome.contract = std::make_shared<Json>(run["contract"]);
   outcome.breaches = std::move(breaches);
-  outcome.passes = session.passes();
+  outcome.passes = runner.passes();
   return outcome;
 }
 

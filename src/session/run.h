@@ -9,8 +9,8 @@
 #include "base/json_fwd.h"
 #include "config/compose.h"
 #include "report/metrics.h"
+#include "session/pass_runner.h"
 #include "session/progress.h"
-#include "session/run_session.h"
 
 namespace gpuwhy {
 

@@ -7,13 +7,13 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "session/operator_table.h"
-#include "session/run_session.h"
+#include "session/pass_runner.h"
 
 namespace gpuwhy {
 
 namespace fs = std::filesystem;
 
-void RunSession::run_prepare(const Pass& pass, PassRecord& record) {
+void PassRunner::run_prepare(const Pass& pass, PassRecord& record) {
   const std::string file = printable(setup_.target.model_file.string());
   progress_.note(fmt::format("making {}", file));
   add(check_step(pass.name, {}, run_only_step(pass, record), {}));
@@ -25,7 +25,7 @@ void RunSession::run_prepare(const Pass& pass, PassRecord& record) {
 
 // Runs the program once more to get its operator table. Operators are timed one by one, so the
 // stages of this pass do not count.
-void RunSession::run_operators(const Pass& pass, PassRecord& record) {
+void PassRunner::run_operators(const Pass& pass, PassRecord& record) {
   const StepResult step = run_only_step(pass, record);
   const std::vector<Breach> found = check_step(pass.name, setup_.options.contract, step, {});
   add(found);
@@ -34,7 +34,7 @@ void RunSession::run_operators(const Pass& pass, PassRecord& record) {
   }
 }
 
-void RunSession::read_operators() {
+void PassRunner::read_operators() {
   const fs::path file = artifacts_.path(kOperatorsFile);
   if (!fs::exists(file)) {
     add({{Reason::kReportMissing, "operators", "the program wrote no table of its operators",

@@ -94,6 +94,28 @@ RunEnding ending_of(int exit_code, const std::vector<Breach>& breaches,
   return ending;
 }
 
+// The results of the passes besides the recording. Counters and requests are moved out of
+// `results`.
+Evidence evidence_of(const RunSetup& setup, const Artifacts& artifacts, RunResults& results) {
+  Evidence evidence;
+  evidence.facts = machine_findings(setup.machine);
+  evidence.requests = std::move(results.requests);
+  evidence.counters = std::move(results.counters);
+  read_operators(artifacts.root(), evidence);
+  evidence.baseline = results.baseline.times;
+  evidence.gpus = known_gpus;
+  evidence.machine_gpu = setup.machine.gpus.empty() ? "" : setup.machine.gpus.front().name;
+  if (results.model && results.profile) {
+    evidence.model = EfficiencySetup();
+    evidence.model->model_name = results.model->name;
+    evidence.model->llm = results.model->llm;
+    if (gpu_name_of(results.profile->analysis).empty() && setup.machine.gpus.empty()) {
+      evidence.model->gpu.reason = code_of(Reason::kNoGpu);
+    }
+  }
+  return evidence;
+}
+
 std::vector<std::string> files_beside(const Artifacts& artifacts) {
   std::vector<std::string> files;
   for (const char* name :
@@ -122,12 +144,12 @@ std::vector<BreachRow> contract_of(const std::vector<Breach>& breaches) {
   return rows;
 }
 
-Metrics write_run_report(const RunSetup& setup, RunSession& session,
+Metrics write_run_report(const RunSetup& setup, PassRunner& runner,
                          const std::vector<Breach>& breaches, const Artifacts& artifacts,
                          const RunReportOptions& options) {
-  Evidence evidence = session.take_evidence();
-  evidence.facts = machine_findings(setup.machine);
-  Profile profile = session.take_profile().value_or(Profile());
+  RunResults& results = runner.results();
+  Evidence evidence = evidence_of(setup, artifacts, results);
+  Profile profile = std::move(results.profile).value_or(Profile());
   if (!profile.trace) {
     std::tie(profile.analysis.absent, profile.analysis.absent_next) = absence(setup, breaches);
     profile.analysis.diagnostics = setup.rules.notes;
@@ -142,11 +164,14 @@ Metrics write_run_report(const RunSetup& setup, RunSession& session,
   folder.trace_budget_bytes = options.has_trace ? kTraceBudgetBytes : 0;
   folder.kernel_rows = static_cast<std::size_t>(setup.options.common.top_n_kernels);
   folder.may_lack_exports = true;  // a full disk must not cost the report
-  folder.run = {environment_of(setup.machine), contract_of(breaches), session.unprofiled_ns(),
-                session.command_line()};
+  folder.run = {environment_of(setup.machine), contract_of(breaches), std::nullopt,
+                runner.command_line()};
+  if (results.baseline.duration_ns > 0) {
+    folder.run.program_ns = results.baseline.duration_ns;
+  }
   folder.identity =
       identity_of(setup.described, setup.rank, artifacts, setup.machine, *setup.config,
-                  ending_of(session.workload_exit_code(), breaches, options.started_unix_s));
+                  ending_of(runner.workload_exit_code(), breaches, options.started_unix_s));
   return write_report_folder(profile, folder).metrics;
 }
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "capture/mark_module.h"
-#include "session/run_session.h"
+#include "session/pass_runner.h"
 
 namespace gpuwhy {
 namespace {
@@ -21,7 +21,7 @@ Breach unmarked(const std::string& pass, const std::string& sentence, const std:
 }  // namespace
 
 // The run goes on without them if they cannot be written.
-void RunSession::write_marks() {
+void PassRunner::write_marks() {
   if (setup_.options.mark_modules.empty()) {
     return;
   }
@@ -34,7 +34,7 @@ void RunSession::write_marks() {
 
 // Says what was not marked, once for all passes. That nothing was, only of the first: the others
 // start the same program.
-void RunSession::read_mark_notes(const Pass& pass) {
+void PassRunner::read_mark_notes(const Pass& pass) {
   const std::vector<std::string>& modules = setup_.options.mark_modules;
   if (modules.empty() || pass.kind == PassKind::kPrepare) {
     return;

@@ -11,25 +11,25 @@
 #include "report/metrics.h"
 #include "session/ncu_plan_command.h"
 #include "session/nvtx_marks.h"
+#include "session/pass_runner.h"
 #include "session/recording.h"
-#include "session/run_session.h"
 
 namespace gpuwhy {
-void RunSession::read_counters() {
+void PassRunner::read_counters() {
   try {
-    counters_ = counters_of(counters_in(artifacts_.root()));
+    results_.counters = counters_of(counters_in(artifacts_.root()));
   } catch (const Error& error) {
     add({{Reason::kReportUnreadable, "ncu", error.what(), error.hint(), ""}});
   }
 }
 
 // The recording from which the plan is made.
-const std::optional<Profile>& RunSession::plan_source() const {
-  return setup_.planned_from ? setup_.planned_from : profile_;
+const std::optional<Profile>& PassRunner::plan_source() const {
+  return setup_.planned_from ? setup_.planned_from : results_.profile;
 }
 
 // The reason why ncu is not started, in the order in which a user would fix it.
-std::optional<Reason> RunSession::ncu_obstacle() {
+std::optional<Reason> PassRunner::ncu_obstacle() {
   const std::optional<Profile>& source = plan_source();
   const bool has_kernels = source && source->trace && source->trace->kernels.size() > 0;
   if (!has_kernels && setup_.machine.gpus.empty()) {
@@ -51,10 +51,10 @@ std::optional<Reason> RunSession::ncu_obstacle() {
   return std::nullopt;
 }
 
-void RunSession::run_ncu(const Pass& pass, PassRecord& record) {
+void PassRunner::run_ncu(const Pass& pass, PassRecord& record) {
   const Profile& source = *plan_source();
-  const NcuPlan plan =
-      make_plan(setup_.options, *setup_.ncu, source, static_cast<double>(baseline_ns_) / 1e9);
+  const NcuPlan plan = make_plan(setup_.options, *setup_.ncu, source,
+                                 static_cast<double>(results_.baseline.duration_ns) / 1e9);
   artifacts_.write("ncu/plan.json", plan_json(plan));
   artifacts_.write("ncu/sections.txt", list_ncu_sections(system_, *setup_.ncu));
   if (plan.kernels.empty()) {

@@ -7,13 +7,13 @@
 
 #include "base/error.h"
 #include "base/temporary_file.h"
-#include "session/run_session.h"
+#include "session/pass_runner.h"
 
 namespace gpuwhy {
 
 namespace fs = std::filesystem;
 
-void RunSession::read_rank_recordings(const Pass& pass, const StepResult& step,
+void PassRunner::read_rank_recordings(const Pass& pass, const StepResult& step,
                                       fs::file_time_type start) {
   const fs::path folder = inputs_.bundle / pass.folder;
   std::vector<std::string> paths;
@@ -53,7 +53,7 @@ void RunSession::read_rank_recordings(const Pass& pass, const StepResult& step,
     return;
   }
   try {
-    profile_ = profile_of_files(pass, paths, true);
+    results_.profile = profile_of_files(pass, paths, true);
   } catch (const Error& error) {
     add({{Reason::kReportUnreadable, pass.name, error.what(), error.hint(), ""}});
     return;

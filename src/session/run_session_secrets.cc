@@ -16,7 +16,7 @@
 #include "bundle/scrub_sqlite.h"
 #include "bundle/secret_search.h"
 #include "capture/workload.h"
-#include "session/run_session.h"
+#include "session/pass_runner.h"
 
 namespace gpuwhy {
 namespace {
@@ -56,12 +56,12 @@ bool may_hold_secret(const fs::path& report, const SecretValues& values) {
 
 }  // namespace
 
-std::string RunSession::without_secrets(const std::vector<std::string>& argv) const {
+std::string PassRunner::without_secrets(const std::vector<std::string>& argv) const {
   const SecretValues values = secret_values(system_.environment);
   return values.without(shell_text(scrub_arguments(argv)));
 }
 
-std::string RunSession::command_line() const {
+std::string PassRunner::command_line() const {
   std::vector<std::string> argv = setup_.work_argv;
   if (!argv.empty()) {
     argv[0] = fs::path(argv[0]).filename().string();
@@ -70,7 +70,7 @@ std::string RunSession::command_line() const {
 }
 
 // A user who stopped the run waits: the log gets little time then, and none after another signal.
-void RunSession::scrub_step_log(const fs::path& log, StepEnd end, const std::string& pass) {
+void PassRunner::scrub_step_log(const fs::path& log, StepEnd end, const std::string& pass) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kTimeOfInterrupted{500};
   const bool is_stopped = end == StepEnd::kInterrupted || end == StepEnd::kAborted;
@@ -89,7 +89,7 @@ void RunSession::scrub_step_log(const fs::path& log, StepEnd end, const std::str
 }
 
 // Delete the .nsys-rep if its SQLite export contained secrets.
-void RunSession::scrub_report(const fs::path& report, const fs::path& sqlite) {
+void PassRunner::scrub_report(const fs::path& report, const fs::path& sqlite) {
   const bool has_secrets = scrub_sqlite(sqlite, secret_values(system_.environment)).held_secret;
   if (has_secrets && !setup_.options.keeps_report) {
     fs::remove(report);
@@ -101,7 +101,7 @@ void RunSession::scrub_report(const fs::path& report, const fs::path& sqlite) {
 }
 
 // Deletes a recording that could not be cleaned.
-void RunSession::leave_out_recording(const fs::path& report, const fs::path& sqlite) {
+void PassRunner::leave_out_recording(const fs::path& report, const fs::path& sqlite) {
   std::error_code ignored;
   fs::remove(sqlite, ignored);
   fs::remove(sqlite.string() + "-journal", ignored);
@@ -113,7 +113,7 @@ void RunSession::leave_out_recording(const fs::path& report, const fs::path& sql
   }
 }
 
-void RunSession::leave_out_secrets(const Pass& pass) {
+void PassRunner::leave_out_secrets(const Pass& pass) {
   if (setup_.options.keeps_report) {
     return;
   }
@@ -130,7 +130,7 @@ void RunSession::leave_out_secrets(const Pass& pass) {
 }
 
 // Range names come from the program; each distinct one is stored once.
-void RunSession::scrub_ranges(TimedRun& run) const {
+void PassRunner::scrub_ranges(TimedRun& run) const {
   const SecretValues values = secret_values(system_.environment);
   for (TimedProcess& process : run.processes) {
     for (std::string& text : process.texts) {

@@ -9,26 +9,27 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "serve/drive.h"
+#include "session/pass_runner.h"
 #include "session/recording.h"
-#include "session/run_session.h"
 
 namespace gpuwhy {
 
-Profile RunSession::profile_of_files(const Pass& pass, const std::vector<std::string>& paths,
+Profile PassRunner::profile_of_files(const Pass& pass, const std::vector<std::string>& paths,
                                      bool has_requests) {
   RecordingOptions options;
   options.rules = setup_.rules_file;
   options.marks = setup_.stage_marks;
   if (has_requests) {
     read_requests(pass);
-    options.requests = requests_ ? (artifacts_.path(pass.folder) / kRequestsFile).string() : "";
+    options.requests =
+        results_.requests ? (artifacts_.path(pass.folder) / kRequestsFile).string() : "";
   }
   ProfileWants wants;
   wants.has_timeline = true;
   return profile_alone(paths, options, system_, wants);
 }
 
-void RunSession::run_torch(const Pass& pass, PassRecord& record) {
+void PassRunner::run_torch(const Pass& pass, PassRecord& record) {
   const std::filesystem::path traces = artifacts_.path(kTracesFolder);
   make_inner_folder(traces, 0700);
   const StepResult step = run_only_step(pass, record);
@@ -49,7 +50,8 @@ void RunSession::run_torch(const Pass& pass, PassRecord& record) {
     return;
   }
   try {
-    const bool is_first = !profile_;  // the recording of nsys has the report, where there is one
+    const bool is_first =
+        !results_.profile;  // the recording of nsys has the report, where there is one
     Profile made = profile_of_files(pass, paths, is_first);
     add_window_check(pass, made.analysis);
     if (is_first) {
@@ -58,7 +60,7 @@ void RunSession::run_torch(const Pass& pass, PassRecord& record) {
         instances[stage.stage.text()] = stage.n;
       }
       add(check_stages(pass.name, setup_.options.contract, instances));
-      profile_ = std::move(made);
+      results_.profile = std::move(made);
     }
   } catch (const Error& error) {
     add({{Reason::kReportUnreadable, pass.name, error.what(), error.hint(), ""}});

@@ -27,14 +27,30 @@ struct PassRecord {
   std::vector<StepResult> steps;  // of those commands that were started
 };
 
+// What passes hand on: later ones build on it, and the report contains it.
+struct RunResults {
+  std::optional<NamedModel> model;  // as the configuration describes it
+  // The program without a profiler.
+  struct Baseline {
+    std::optional<std::vector<SeenMark>> marks;  // nullopt: nobody looked
+    std::vector<StageTimes> times;               // empty: no stage was marked
+    Trace trace;                                 // the ranges, and the stages in them
+    Stages stages;
+    std::int64_t duration_ns = 0;  // 0: it did not run so
+  } baseline;
+  std::optional<Profile> profile;  // of this run's recording
+  std::optional<Counters> counters;
+  std::optional<RequestEvidence> requests;
+};
+
 // Executes the passes of one run and keeps their results.
-class RunSession {
+class PassRunner {
  public:
-  RunSession(const RunSetup& setup, const Artifacts& artifacts, const System& system,
+  PassRunner(const RunSetup& setup, const Artifacts& artifacts, const System& system,
              Progress& progress);
-  ~RunSession();  // removes the scratch folder
-  RunSession(const RunSession&) = delete;
-  RunSession& operator=(const RunSession&) = delete;
+  ~PassRunner();  // removes the scratch folder
+  PassRunner(const PassRunner&) = delete;
+  PassRunner& operator=(const PassRunner&) = delete;
 
   // Each pass runs, verifies and keeps its results; later ones build on earlier ones. Passes that
   // cannot run are recorded as skipped. Problems are findings, never Errors.
@@ -46,16 +62,8 @@ class RunSession {
   bool look_for_signal(const std::string& pass);
 
   const std::vector<PassRecord>& passes() const { return passes_; }
-  // The length of the program without a profiler; nullopt if it did not run so.
-  std::optional<std::int64_t> unprofiled_ns() const {
-    return baseline_ns_ > 0 ? std::optional(baseline_ns_) : std::nullopt;
-  }
   const std::vector<Breach>& breaches() const { return breaches_; }
-  // The profile of this run's recording; nullopt if there is none.
-  std::optional<Profile> take_profile() { return std::move(profile_); }
-  // The results of the other passes: counters, operators, times without a profiler, the model.
-  Evidence take_evidence();
-  const std::optional<NamedModel>& model() const { return model_; }
+  RunResults& results() { return results_; }
   // What was run, for a heading: the program without its folder, the arguments without secrets.
   std::string command_line() const;
   // The program as it was seen in the first pass that had it; nullopt: it was too short.
@@ -125,17 +133,7 @@ class RunSession {
   std::optional<ProcessFiles> seen_program_;
   bool is_interrupted_ = false;
   int workload_exit_code_ = 0;
-
-  // Results that passes hand to later ones.
-  std::optional<std::vector<SeenMark>> baseline_marks_;
-  std::vector<StageTimes> baseline_times_;
-  std::optional<Trace> baseline_trace_;
-  Stages baseline_stages_;
-  std::int64_t baseline_ns_ = 0;
-  std::optional<NamedModel> model_;
-  std::optional<Profile> profile_;
-  std::optional<Counters> counters_;
-  std::optional<RequestEvidence> requests_;
+  RunResults results_;
 };
 
 // The name of the nsys session, unique on the machine.

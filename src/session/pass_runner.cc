@@ -6,7 +6,7 @@
 // failed run can be inspected. Later passes use the results of earlier ones: the marks of the
 // baseline become gates, its times the reference for the profiler's overhead, its processes are
 // expected in the recording, and the recording's kernels determine the ncu plan.
-#include "session/run_session.h"
+#include "session/pass_runner.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -138,7 +138,7 @@ fs::path scratch_folder(const Artifacts& artifacts, const System& system) {
   return fs::absolute(fs::path(system.temporary_directory()) / name).lexically_normal();
 }
 
-RunSession::RunSession(const RunSetup& setup, const Artifacts& artifacts, const System& system,
+PassRunner::PassRunner(const RunSetup& setup, const Artifacts& artifacts, const System& system,
                        Progress& progress)
     : setup_(setup),
       artifacts_(artifacts),
@@ -150,19 +150,19 @@ RunSession::RunSession(const RunSetup& setup, const Artifacts& artifacts, const 
   make_scratch(scratch_);
 }
 
-RunSession::~RunSession() {
+PassRunner::~PassRunner() {
   std::error_code ignored;
   fs::remove_all(scratch_, ignored);
 }
 
-void RunSession::add(std::vector<Breach> breaches) {
+void PassRunner::add(std::vector<Breach> breaches) {
   for (Breach& breach : breaches) {
     is_interrupted_ = is_interrupted_ || breach.reason == Reason::kInterrupted;
     breaches_.push_back(std::move(breach));
   }
 }
 
-bool RunSession::look_for_signal(const std::string& pass) {
+bool PassRunner::look_for_signal(const std::string& pass) {
   if (InterruptCounter::num_new() == 0) {
     return false;
   }
@@ -175,7 +175,7 @@ bool RunSession::look_for_signal(const std::string& pass) {
 }
 
 // How the program of a pass ended. A server ends because it is stopped; what counts is its load.
-std::vector<Breach> RunSession::check_program(const Pass& pass, const StepResult& step,
+std::vector<Breach> PassRunner::check_program(const Pass& pass, const StepResult& step,
                                               const std::vector<int>& expected_codes) const {
   if (!setup_.server || step.end != StepEnd::kItself) {
     return check_step(pass.name, setup_.options.contract, step, expected_codes);
@@ -194,7 +194,7 @@ std::vector<Breach> RunSession::check_program(const Pass& pass, const StepResult
 }
 
 // Why no further pass makes sense; nothing where one does.
-std::optional<Reason> RunSession::stop_reason() const {
+std::optional<Reason> PassRunner::stop_reason() const {
   if (is_interrupted_) {
     return Reason::kInterrupted;
   }
@@ -209,7 +209,7 @@ std::optional<Reason> RunSession::stop_reason() const {
   return std::nullopt;
 }
 
-void RunSession::skip(const Pass& pass, Reason reason) {
+void PassRunner::skip(const Pass& pass, Reason reason) {
   progress_.begin(pass.name);
   progress_.end(fmt::format("n/a ({})", code_of(reason)));
   if (reason == Reason::kNoRecording || reason == Reason::kNoKernels) {
@@ -218,7 +218,7 @@ void RunSession::skip(const Pass& pass, Reason reason) {
   passes_.push_back({pass.name, "skipped", reason, {}, {}});
 }
 
-void RunSession::finish(PassRecord record) {
+void PassRunner::finish(PassRecord record) {
   const bool has_failed = std::any_of(
       breaches_.begin(), breaches_.end(),
       [&](const Breach& breach) { return breach.is_fatal && breach.pass == record.name; });
@@ -227,7 +227,7 @@ void RunSession::finish(PassRecord record) {
 }
 
 // Runs one command of a pass: its line into cmd.txt, its output into log.txt of the folder.
-StepResult RunSession::run_step(const Pass& pass, const PassCommand& command,
+StepResult PassRunner::run_step(const Pass& pass, const PassCommand& command,
                                 const StepLimits& limits, PassRecord& record) {
   const std::string folder = pass.folder;
   command_lines_[folder] += without_secrets(command.argv) + "\n";
@@ -269,11 +269,11 @@ StepResult RunSession::run_step(const Pass& pass, const PassCommand& command,
   return result;
 }
 
-StepResult RunSession::run_only_step(const Pass& pass, PassRecord& record) {
+StepResult PassRunner::run_only_step(const Pass& pass, PassRecord& record) {
   return run_step(pass, pass.commands(inputs_).at(0), setup_.options.limits, record);
 }
 
-void RunSession::prepare() {
+void PassRunner::prepare() {
   for (const Pass& pass : setup_.passes) {
     if (pass.kind == PassKind::kPrepare) {
       run(pass);
@@ -283,13 +283,13 @@ void RunSession::prepare() {
     return;
   }
   try {
-    model_ = target_model(*setup_.config);
+    results_.model = target_model(*setup_.config);
   } catch (const Error& error) {
     add({{Reason::kPassFailed, "prepare", error.what(), error.hint(), ""}});
   }
 }
 
-void RunSession::run_passes() {
+void PassRunner::run_passes() {
   write_marks();
   for (const Pass& pass : setup_.passes) {
     if (pass.kind != PassKind::kPrepare) {
@@ -298,7 +298,7 @@ void RunSession::run_passes() {
   }
 }
 
-void RunSession::run(const Pass& pass) {
+void PassRunner::run(const Pass& pass) {
   if (const auto reason = obstacle(pass)) {
     return skip(pass, *reason);
   }
@@ -338,7 +338,7 @@ void RunSession::run(const Pass& pass) {
   finish(std::move(record));
 }
 
-void RunSession::run_body(const Pass& pass, PassRecord& record) {
+void PassRunner::run_body(const Pass& pass, PassRecord& record) {
   switch (pass.kind) {
     case PassKind::kPrepare:
       return run_prepare(pass, record);
@@ -358,7 +358,7 @@ void RunSession::run_body(const Pass& pass, PassRecord& record) {
 }
 
 // Why a pass is left out; nothing where it can run.
-std::optional<Reason> RunSession::obstacle(const Pass& pass) {
+std::optional<Reason> PassRunner::obstacle(const Pass& pass) {
   look_for_signal(pass.name);
   if (const auto reason = stop_reason()) {
     return reason;
@@ -368,7 +368,7 @@ std::optional<Reason> RunSession::obstacle(const Pass& pass) {
                                        : std::nullopt;
 }
 
-void RunSession::run_baseline(const Pass& pass, PassRecord& record) {
+void PassRunner::run_baseline(const Pass& pass, PassRecord& record) {
   write_stage_timer_library(scratch_);
   const StepResult step = run_only_step(pass, record);
   add(check_program(pass, step, {}));
@@ -376,13 +376,13 @@ void RunSession::run_baseline(const Pass& pass, PassRecord& record) {
 }
 
 // The program without a profiler once more, so that ranks under one do not wait for this rank.
-void RunSession::run_companion(const Pass& pass, PassRecord& record) {
+void PassRunner::run_companion(const Pass& pass, PassRecord& record) {
   const StepResult step = run_only_step(pass, record);
   add(check_step(pass.name, setup_.options.contract, step, {}));
 }
 
 // A Python program may be one of transformers, which gpuwhy can mark.
-std::string RunSession::how_to_mark() const {
+std::string PassRunner::how_to_mark() const {
   const std::string mark = "for TTFT and TPOT, mark prefill and decode: docs/marking.md";
   return command_line().starts_with("python") && setup_.options.mark_modules.empty()
              ? fmt::format(
@@ -392,24 +392,24 @@ std::string RunSession::how_to_mark() const {
              : mark;
 }
 
-void RunSession::read_baseline(const fs::path& directory, const StepResult& step) {
+void PassRunner::read_baseline(const fs::path& directory, const StepResult& step) {
   TimedRun run = read_range_directory(directory);
   if (setup_.server) {
     keep_window(artifacts_.path("baseline"), run);
   }
-  baseline_trace_ = trace_of(run);
-  baseline_marks_ = seen_marks(run);
+  results_.baseline.trace = trace_of(run);
+  results_.baseline.marks = seen_marks(run);
   scrub_ranges(run);  // a gate needs the names as they are, the bundle does not
   FileWriter csv(artifacts_.path("baseline/ranges.csv"));
   write_timed_ranges_csv(run, [&](std::string_view piece) { csv.write(piece); });
   csv.commit();
-  baseline_stages_ = stages_in(*baseline_trace_, setup_.rules);
-  const Stages& stages = baseline_stages_;
-  baseline_ns_ = step.duration_ns;
+  results_.baseline.stages = stages_in(results_.baseline.trace, setup_.rules);
+  const Stages& stages = results_.baseline.stages;
+  results_.baseline.duration_ns = step.duration_ns;
   std::vector<StageTimes> times = time_stages(stages);
   const bool is_marked = has_marks(times);
   if (is_marked) {
-    baseline_times_ = times;
+    results_.baseline.times = times;
   } else if (step.end != StepEnd::kInterrupted && step.end != StepEnd::kAborted) {
     const bool has_library = has_own_nvtx_library(inputs_);
     add({{Reason::kNoMarks, "baseline",
@@ -428,19 +428,20 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
     add({{Reason::kMarksLost, "baseline", fmt::format("the stage timer lost {} ranges", lost),
           "free space in TMPDIR, or mark fewer ranges", "", false}});
   }
-  add(check_stages("baseline", setup_.options.contract, instances_of(baseline_times_)));
+  add(check_stages("baseline", setup_.options.contract, instances_of(results_.baseline.times)));
   artifacts_.write("baseline/metrics.json",
                    unprofiled_json({step.duration_ns, step.exit_code, run.processes.size(), lost,
                                     is_marked ? stages.source : ""},
-                                   baseline_times_));
+                                   results_.baseline.times));
 }
 
-std::optional<Reason> RunSession::nsys_obstacle() {
+std::optional<Reason> PassRunner::nsys_obstacle() {
   if (!setup_.nsys) {
     return Reason::kToolMissing;
   }
   try {
-    inputs_.gate = choose_gate(setup_.options.gate, baseline_marks_ ? &*baseline_marks_ : nullptr);
+    inputs_.gate = choose_gate(setup_.options.gate,
+                               results_.baseline.marks ? &*results_.baseline.marks : nullptr);
   } catch (const Error& error) {
     add({{Reason::kGateNotFired, "nsys", error.message(), error.hint(), ""}});
     return Reason::kGateNotFired;
@@ -450,7 +451,7 @@ std::optional<Reason> RunSession::nsys_obstacle() {
 
 // They would let this capture fail. They are of other sessions, so only if asked for; and only what
 // is provably nobody's goes.
-void RunSession::remove_leftovers_of_nsys() {
+void PassRunner::remove_leftovers_of_nsys() {
   if (!setup_.options.nsys.remove_leftovers) {
     return;
   }
@@ -465,7 +466,7 @@ void RunSession::remove_leftovers_of_nsys() {
   }
 }
 
-void RunSession::run_nsys(const Pass& pass, PassRecord& record) {
+void PassRunner::run_nsys(const Pass& pass, PassRecord& record) {
   const Gate& gate = inputs_.gate;
   if (gate.kind == GateWish::Kind::kMark) {
     progress_.note(
@@ -498,7 +499,7 @@ void RunSession::run_nsys(const Pass& pass, PassRecord& record) {
   }
 }
 
-ReportFacts RunSession::report_facts(const fs::path& report, fs::file_time_type start) const {
+ReportFacts PassRunner::report_facts(const fs::path& report, fs::file_time_type start) const {
   const Gate& gate = inputs_.gate;
   ReportFacts facts{report,           scratch_,        start, gate.kind == GateWish::Kind::kMark,
                     gate.mark.text(), gate.num_entries};
@@ -510,7 +511,7 @@ ReportFacts RunSession::report_facts(const fs::path& report, fs::file_time_type 
 }
 
 // True when the report is where it was asked for, if need be made by the importer.
-bool RunSession::keep_report(const fs::path& report, const StepResult& step,
+bool PassRunner::keep_report(const fs::path& report, const StepResult& step,
                              fs::file_time_type start) {
   std::error_code failure;
   const fs::path raw = find_with_suffix(scratch_, ".qdstrm");
@@ -527,7 +528,7 @@ bool RunSession::keep_report(const fs::path& report, const StepResult& step,
   return found.empty();
 }
 
-void RunSession::read_recording(const Pass& pass, const fs::path& report, bool was_cut) {
+void PassRunner::read_recording(const Pass& pass, const fs::path& report, bool was_cut) {
   const fs::path sqlite = artifacts_.path("nsys/run.sqlite");
   bool is_clean = false;
   try {
@@ -537,14 +538,14 @@ void RunSession::read_recording(const Pass& pass, const fs::path& report, bool w
     read_requests(pass);
     ProfileOptions options;
     options.has_timeline = true;
-    options.has_requests = requests_.has_value();
+    options.has_requests = results_.requests.has_value();
     Trace trace = load_trace(sqlite, kReadThreads);
     name_graph_kernels(sqlite, {}, std::nullopt, trace);
     for (const std::string& mark : unused_marks(setup_.rules, trace)) {
       add({{Reason::kMarksIncomplete, "nsys", mark + ": no range of the recording has this name",
             fmt::format("gpuwhy ranges {} lists the names", sqlite.string()), ""}});
     }
-    profile_ = profile(std::move(trace), setup_.rules, options);
+    results_.profile = profile(std::move(trace), setup_.rules, options);
   } catch (const Error& error) {
     add({{Reason::kReportUnreadable, "nsys", error.what(), error.hint(), ""}});
     if (!is_clean) {
@@ -556,8 +557,8 @@ void RunSession::read_recording(const Pass& pass, const fs::path& report, bool w
 }
 
 // What the recording must have: declared stages, the baseline's, kernels, and a server's window.
-void RunSession::check_recorded(const Pass& pass, bool was_cut) {
-  const Analysis& analysis = profile_->analysis;
+void PassRunner::check_recorded(const Pass& pass, bool was_cut) {
+  const Analysis& analysis = results_.profile->analysis;
   RecordingFacts facts;
   facts.stage_instances = instances_of(analysis.stage_times);
   facts.has_kernels = analysis.capture.has_kernel_table;
@@ -567,7 +568,8 @@ void RunSession::check_recorded(const Pass& pass, bool was_cut) {
           ? 0
           : static_cast<double>(analysis.opaque_graph_ns) / static_cast<double>(analysis.kernel_ns);
   if (has_marks(analysis.stage_times)) {
-    facts.num_processes_with_ranges = count_processes(*profile_->trace, profile_->stages);
+    facts.num_processes_with_ranges =
+        count_processes(*results_.profile->trace, results_.profile->stages);
   }
   facts.tool_messages = analysis.capture.messages;
   const bool is_gpu_expected =
@@ -575,10 +577,11 @@ void RunSession::check_recorded(const Pass& pass, bool was_cut) {
       (setup_.options.contract.gpu == Contract::Gpu::kAuto && !setup_.machine.gpus.empty());
   Expectations expected{is_gpu_expected, setup_.options.nsys.trace_fork_before_exec, 0, {}};
   // A window of its own holds fewer stages than the whole run, and a server batches as it likes.
-  if (!baseline_times_.empty() && !setup_.server &&
+  if (!results_.baseline.times.empty() && !setup_.server &&
       inputs_.gate.kind != GateWish::Kind::kCudaProfilerApi &&
       setup_.options.nsys.duration_s == 0 && !was_cut) {
-    const ExpectedStages stages = expected_stages(*baseline_trace_, baseline_stages_, inputs_.gate);
+    const ExpectedStages stages =
+        expected_stages(results_.baseline.trace, results_.baseline.stages, inputs_.gate);
     expected.num_processes_with_ranges = stages.num_processes;
     expected.stage_instances = stages.instances;
   }
@@ -587,7 +590,7 @@ void RunSession::check_recorded(const Pass& pass, bool was_cut) {
 }
 
 // Whether the part of a server's work that was asked for is in the recording.
-void RunSession::add_window_check(const Pass& pass, const Analysis& analysis) {
+void PassRunner::add_window_check(const Pass& pass, const Analysis& analysis) {
   if (!setup_.server) {
     return;
   }
@@ -598,36 +601,17 @@ void RunSession::add_window_check(const Pass& pass, const Analysis& analysis) {
 }
 
 // What the client measured during a pass. Clients write it only if they are asked to.
-void RunSession::read_requests(const Pass& pass) {
+void PassRunner::read_requests(const Pass& pass) {
   const fs::path file = artifacts_.path(pass.folder) / kRequestsFile;
   if (!setup_.server || !fs::exists(file)) {
     return;
   }
   try {
-    requests_ = RequestEvidence{load_requests(file), setup_.server->limits};
-    requests_->requests.is_on_server_host = true;  // both were started here
+    results_.requests = RequestEvidence{load_requests(file), setup_.server->limits};
+    results_.requests->requests.is_on_server_host = true;  // both were started here
   } catch (const Error& error) {
     add({{Reason::kReportUnreadable, pass.name, error.what(), error.hint(), "", false}});
   }
-}
-
-Evidence RunSession::take_evidence() {
-  Evidence evidence;
-  evidence.requests = std::move(requests_);
-  evidence.counters = std::move(counters_);
-  gpuwhy::read_operators(artifacts_.root(), evidence);
-  evidence.baseline = baseline_times_;
-  evidence.gpus = known_gpus;
-  evidence.machine_gpu = setup_.machine.gpus.empty() ? "" : setup_.machine.gpus.front().name;
-  if (model_ && profile_) {
-    evidence.model = EfficiencySetup();
-    evidence.model->model_name = model_->name;
-    evidence.model->llm = model_->llm;
-    if (gpu_name_of(profile_->analysis).empty() && setup_.machine.gpus.empty()) {
-      evidence.model->gpu.reason = code_of(Reason::kNoGpu);
-    }
-  }
-  return evidence;
 }
 
 }  // namespace gpuwhy
