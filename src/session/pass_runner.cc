@@ -115,16 +115,6 @@ void keep_window(const fs::path& folder, TimedRun& run) {
   }
 }
 
-// How a pass ended, in the words of its progress: by the fatal ones of `breaches` from `before` on.
-std::string outcome_of(const std::vector<Breach>& breaches, std::size_t before) {
-  for (std::size_t i = before; i < breaches.size(); ++i) {
-    if (breaches[i].is_fatal) {
-      return fmt::format("failed ({})", code_of(breaches[i].reason));
-    }
-  }
-  return "done";
-}
-
 }  // namespace
 
 std::string session_name(const Artifacts& artifacts) {
@@ -155,11 +145,20 @@ PassRunner::~PassRunner() {
   fs::remove_all(scratch_, ignored);
 }
 
-void PassRunner::add(std::vector<Breach> breaches) {
-  for (Breach& breach : breaches) {
-    is_interrupted_ = is_interrupted_ || breach.reason == Reason::kInterrupted;
-    breaches_.push_back(std::move(breach));
-  }
+void PassRunner::add(const std::vector<Breach>& breaches) {
+  breaches_.insert(breaches_.end(), breaches.begin(), breaches.end());
+}
+
+void PassRunner::fail(Reason reason, const std::string& sentence, const std::string& next) {
+  breaches_.push_back({reason, pass_->name, sentence, next, ""});
+}
+
+void PassRunner::warn(Reason reason, const std::string& sentence, const std::string& next) {
+  breaches_.push_back({reason, pass_->name, sentence, next, "", false});
+}
+
+bool PassRunner::is_interrupted() const {
+  return std::ranges::find(breaches_, Reason::kInterrupted, &Breach::reason) != breaches_.end();
 }
 
 bool PassRunner::look_for_signal(const std::string& pass) {
@@ -167,7 +166,7 @@ bool PassRunner::look_for_signal(const std::string& pass) {
     return false;
   }
   InterruptCounter::acknowledge();
-  if (!is_interrupted_) {
+  if (!is_interrupted()) {
     add({{Reason::kInterrupted, pass, "stopped by a signal; what was captured before is kept", "",
           ""}});
   }
@@ -193,9 +192,8 @@ std::vector<Breach> PassRunner::check_program(const Pass& pass, const StepResult
            fmt::format("see {}", (folder / (is_of_client ? kClientLog : "log.txt")).string()), ""}};
 }
 
-// Why no further pass makes sense; nothing where one does.
 std::optional<Reason> PassRunner::stop_reason() const {
-  if (is_interrupted_) {
+  if (is_interrupted()) {
     return Reason::kInterrupted;
   }
   for (const Breach& breach : breaches_) {
@@ -218,18 +216,9 @@ void PassRunner::skip(const Pass& pass, Reason reason) {
   passes_.push_back({pass.name, "skipped", reason, {}, {}});
 }
 
-void PassRunner::finish(PassRecord record) {
-  const bool has_failed = std::any_of(
-      breaches_.begin(), breaches_.end(),
-      [&](const Breach& breach) { return breach.is_fatal && breach.pass == record.name; });
-  record.status = has_failed ? "failed" : "done";
-  passes_.push_back(std::move(record));
-}
-
-// Runs one command of a pass: its line into cmd.txt, its output into log.txt of the folder.
-StepResult PassRunner::run_step(const Pass& pass, const PassCommand& command,
-                                const StepLimits& limits, PassRecord& record) {
-  const std::string folder = pass.folder;
+StepResult PassRunner::run_step(const PassCommand& command, const StepLimits& limits) {
+  PassRecord& record = passes_.back();
+  const std::string folder = pass_->folder;
   command_lines_[folder] += without_secrets(command.argv) + "\n";
   artifacts_.write(folder + "/cmd.txt", command_lines_[folder]);
   record.commands.push_back(command.argv);
@@ -244,14 +233,14 @@ StepResult PassRunner::run_step(const Pass& pass, const PassCommand& command,
   std::optional<ProcessFiles> seen;
   std::chrono::nanoseconds next_look{0};  // more rarely the longer it lasts
   StepResult result = supervise(step, [&](const StepProgress& progress) {
-    if (!seen_program_ && pass.kind != PassKind::kPrepare && progress.elapsed >= next_look) {
+    if (!seen_program_ && !pass_->is_preparation && progress.elapsed >= next_look) {
       look_at_programs(seen);
       next_look = progress.elapsed + std::max(progress.elapsed / 2, kShortestPause);
     }
     progress_.update(progress);
   });
   seen_program_ = seen_program_ ? seen_program_ : seen;
-  look_for_signal(pass.name);
+  look_for_signal(pass_->name);
   if (!result.left_over.empty()) {
     progress_.note(fmt::format("killed leftover processes: {}",
                                printable(fmt::format("{}", fmt::join(result.left_over, ", ")))));
@@ -269,13 +258,13 @@ StepResult PassRunner::run_step(const Pass& pass, const PassCommand& command,
   return result;
 }
 
-StepResult PassRunner::run_only_step(const Pass& pass, PassRecord& record) {
-  return run_step(pass, pass.commands(inputs_).at(0), setup_.options.limits, record);
+StepResult PassRunner::run_only_step() {
+  return run_step(pass_->commands(inputs_).at(0), setup_.options.limits);
 }
 
 void PassRunner::prepare() {
   for (const Pass& pass : setup_.passes) {
-    if (pass.kind == PassKind::kPrepare) {
+    if (pass.is_preparation) {
       run(pass);
     }
   }
@@ -292,19 +281,19 @@ void PassRunner::prepare() {
 void PassRunner::run_passes() {
   write_marks();
   for (const Pass& pass : setup_.passes) {
-    if (pass.kind != PassKind::kPrepare) {
+    if (!pass.is_preparation) {
       run(pass);
     }
   }
 }
 
 void PassRunner::run(const Pass& pass) {
+  pass_ = &pass;
   if (const auto reason = obstacle(pass)) {
     return skip(pass, *reason);
   }
   progress_.begin(pass.name);
-  const std::size_t before = breaches_.size();
-  PassRecord record{pass.name, "", {}, {}, {}};
+  passes_.push_back({pass.name, "", {}, {}, {}});
   // Until they are searched, they go where a signal ends this program.
   DoomedFile recording(artifacts_.path("nsys/run.sqlite"));
   DoomedFile report(artifacts_.path("nsys/run.nsys-rep"));
@@ -324,36 +313,38 @@ void PassRunner::run(const Pass& pass) {
   }
   try {
     make_inner_folder(artifacts_.path(pass.folder), 0700);
-    run_body(pass, record);
+    run_body(pass);
   } catch (const Error& error) {
-    add({{error.kind() == ErrorKind::kEnvironment ? Reason::kToolFailed : Reason::kPassFailed,
-          pass.name, error.what(), error.hint(), ""}});
+    fail(error.kind() == ErrorKind::kEnvironment ? Reason::kToolFailed : Reason::kPassFailed,
+         error);
   }
   read_mark_notes(pass);
   leave_out_secrets(pass);
   recording.spare();
   report.spare();
   std::ranges::for_each(of_ranks, &DoomedFile::spare);
-  progress_.end(outcome_of(breaches_, before));
-  finish(std::move(record));
+  const auto failure = std::ranges::find_if(
+      breaches_, [&](const Breach& breach) { return breach.is_fatal && breach.pass == pass.name; });
+  const bool has_failed = failure != breaches_.end();
+  progress_.end(has_failed ? fmt::format("failed ({})", code_of(failure->reason)) : "done");
+  passes_.back().status = has_failed ? "failed" : "done";
 }
 
-void PassRunner::run_body(const Pass& pass, PassRecord& record) {
+void PassRunner::run_body(const Pass& pass) {
+  if (pass.run != nullptr) {
+    return pass.run(*this);
+  }
   switch (pass.kind) {
-    case PassKind::kPrepare:
-      return run_prepare(pass, record);
+    case PassKind::kOther:
+      return;
     case PassKind::kBaseline:
-      return run_baseline(pass, record);
-    case PassKind::kOperators:
-      return run_operators(pass, record);
-    case PassKind::kCompanion:
-      return run_companion(pass, record);
+      return run_baseline(pass);
     case PassKind::kNsys:
-      return run_nsys(pass, record);
+      return run_nsys(pass);
     case PassKind::kTorch:
-      return run_torch(pass, record);
+      return run_torch(pass);
     case PassKind::kNcu:
-      return run_ncu(pass, record);
+      return run_ncu(pass);
   }
 }
 
@@ -368,17 +359,11 @@ std::optional<Reason> PassRunner::obstacle(const Pass& pass) {
                                        : std::nullopt;
 }
 
-void PassRunner::run_baseline(const Pass& pass, PassRecord& record) {
+void PassRunner::run_baseline(const Pass& pass) {
   write_stage_timer_library(scratch_);
-  const StepResult step = run_only_step(pass, record);
+  const StepResult step = run_only_step();
   add(check_program(pass, step, {}));
   read_baseline(scratch_ / "ranges", step);
-}
-
-// The program without a profiler once more, so that ranks under one do not wait for this rank.
-void PassRunner::run_companion(const Pass& pass, PassRecord& record) {
-  const StepResult step = run_only_step(pass, record);
-  add(check_step(pass.name, setup_.options.contract, step, {}));
 }
 
 // A Python program may be one of transformers, which gpuwhy can mark.
@@ -466,7 +451,7 @@ void PassRunner::remove_leftovers_of_nsys() {
   }
 }
 
-void PassRunner::run_nsys(const Pass& pass, PassRecord& record) {
+void PassRunner::run_nsys(const Pass& pass) {
   const Gate& gate = inputs_.gate;
   if (gate.kind == GateWish::Kind::kMark) {
     progress_.note(
@@ -479,12 +464,13 @@ void PassRunner::run_nsys(const Pass& pass, PassRecord& record) {
   remove_leftovers_of_nsys();
   const fs::path report = inputs_.bundle / "nsys/run.nsys-rep";
   auto start = fs::file_time_type::clock::now();
-  StepResult step = run_step(pass, command, setup_.options.limits, record);
-  for (int retry = 0; retry < kMostRetries && !is_interrupted_ && agent_has_failed(step); ++retry) {
+  StepResult step = run_step(command, setup_.options.limits);
+  for (int retry = 0; retry < kMostRetries && !is_interrupted() && agent_has_failed(step);
+       ++retry) {
     progress_.note("nsys failed to start its agent before it started the program; trying again");
     remove_leftovers_of_nsys();
     start = fs::file_time_type::clock::now();
-    step = run_step(pass, command, setup_.options.limits, record);
+    step = run_step(command, setup_.options.limits);
   }
   if (setup_.server && setup_.server->ranks) {
     return read_rank_recordings(pass, step, start);

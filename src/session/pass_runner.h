@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/profile.h"
+#include "base/error.h"
 #include "bundle/artifacts.h"
 #include "capture/nvtx_timer.h"
 #include "capture/system.h"
@@ -43,7 +44,8 @@ struct RunResults {
   std::optional<RequestEvidence> requests;
 };
 
-// Executes the passes of one run and keeps their results.
+// Runs the passes of one run in order; keeps what each did, what was wrong with it, and the
+// results. What a pass does is in the file of that pass.
 class PassRunner {
  public:
   PassRunner(const RunSetup& setup, const Artifacts& artifacts, const System& system,
@@ -70,39 +72,47 @@ class PassRunner {
   const std::optional<ProcessFiles>& seen_program() const { return seen_program_; }
   int workload_exit_code() const { return workload_exit_code_; }  // of the last pass that ran
 
+  // For passes, about the one that runs.
+  const RunSetup& setup() const { return inputs_.setup; }
+  const System& system() const { return inputs_.system; }
+  const Artifacts& artifacts() const { return artifacts_; }
+  Progress& progress() { return progress_; }
+  CommandInputs& inputs() { return inputs_; }
+  const Pass& pass() const { return *pass_; }
+  // Runs one command: its line goes into cmd.txt, its output into log.txt of the pass's folder.
+  StepResult run_step(const PassCommand& command, const StepLimits& limits);
+  StepResult run_only_step();
+  void add(const std::vector<Breach>& breaches);
+  void fail(Reason reason, const std::string& sentence, const std::string& next = "");
+  void fail(Reason reason, const Error& error) { fail(reason, error.what(), error.hint()); }
+  void warn(Reason reason, const std::string& sentence, const std::string& next = "");
+  // Why no further pass makes sense; nullopt where one does.
+  std::optional<Reason> stop_reason() const;
+  bool is_interrupted() const;
+
  private:
   void run(const Pass& pass);
-  void run_body(const Pass& pass, PassRecord& record);
-  void run_prepare(const Pass& pass, PassRecord& record);
-  void run_baseline(const Pass& pass, PassRecord& record);
-  void run_operators(const Pass& pass, PassRecord& record);
-  void run_companion(const Pass& pass, PassRecord& record);
+  void run_body(const Pass& pass);
+  void run_baseline(const Pass& pass);
   void remove_leftovers_of_nsys();
-  void run_nsys(const Pass& pass, PassRecord& record);
+  void run_nsys(const Pass& pass);
   void read_rank_recordings(const Pass& pass, const StepResult& step,
                             std::filesystem::file_time_type start);
   void check_recorded(const Pass& pass, bool was_cut);
   Profile profile_of_files(const Pass& pass, const std::vector<std::string>& paths,
                            bool has_requests);
-  void run_torch(const Pass& pass, PassRecord& record);
-  void run_ncu(const Pass& pass, PassRecord& record);
+  void run_torch(const Pass& pass);
+  void run_ncu(const Pass& pass);
   void write_marks();
   void read_mark_notes(const Pass& pass);
-  StepResult run_only_step(const Pass& pass, PassRecord& record);
-  StepResult run_step(const Pass& pass, const PassCommand& command, const StepLimits& limits,
-                      PassRecord& record);
-  void add(std::vector<Breach> breaches);
   std::vector<Breach> check_program(const Pass& pass, const StepResult& step,
                                     const std::vector<int>& expected_codes) const;
   void skip(const Pass& pass, Reason reason);
-  void finish(PassRecord record);
-  std::optional<Reason> stop_reason() const;
   std::optional<Reason> obstacle(const Pass& pass);
   std::optional<Reason> nsys_obstacle();
   std::optional<Reason> ncu_obstacle();
   const std::optional<Profile>& plan_source() const;
 
-  void read_operators();
   std::string how_to_mark() const;
   void read_baseline(const std::filesystem::path& directory, const StepResult& step);
   ReportFacts report_facts(const std::filesystem::path& report,
@@ -126,12 +136,12 @@ class PassRunner {
   const System& system_;
   Progress& progress_;
   std::filesystem::path scratch_;
-  CommandInputs inputs_;  // gate and plan of ncu are filled in on the way
+  CommandInputs inputs_;        // gate and plan of ncu are filled in on the way
+  const Pass* pass_ = nullptr;  // that runs; its record is the last
   std::vector<PassRecord> passes_;
   std::map<std::string, std::string> command_lines_;  // by folder, as its cmd.txt has them
   std::vector<Breach> breaches_;
   std::optional<ProcessFiles> seen_program_;
-  bool is_interrupted_ = false;
   int workload_exit_code_ = 0;
   RunResults results_;
 };

@@ -13,7 +13,6 @@
 #include "session/operator_table.h"
 
 namespace gpuwhy {
-namespace {
 
 std::vector<std::string> filled_for(const CommandInputs& inputs,
                                     const std::vector<std::string>& words,
@@ -22,6 +21,8 @@ std::vector<std::string> filled_for(const CommandInputs& inputs,
                         {"out", (inputs.bundle / folder).string()},
                         {"file", (inputs.bundle / kOperatorsFile).string()}});
 }
+
+namespace {
 
 // `traces`: where the engine's own profiler writes; empty: it does not record.
 PassCommand program_command(const CommandInputs& inputs, const std::string& folder,
@@ -40,10 +41,13 @@ PassCommand program_command(const CommandInputs& inputs, const std::string& fold
   return command;
 }
 
-// The program without a profiler.
+}  // namespace
+
 PassCommand bare_command(const CommandInputs& inputs, const std::string& folder) {
   return program_command(inputs, folder, false);
 }
+
+namespace {
 
 // The program as a profiler starts it. nsys has its own injection, so ours must not be set.
 PassCommand profiled_command(const CommandInputs& inputs, const std::string& folder) {
@@ -52,11 +56,6 @@ PassCommand profiled_command(const CommandInputs& inputs, const std::string& fol
     command.environment.erase(name);
   }
   return command;
-}
-
-std::vector<PassCommand> prepare_commands(const CommandInputs& inputs) {
-  return {
-      {filled_for(inputs, inputs.setup.target.prepare, "prepare"), inputs.system.environment, {}}};
 }
 
 std::vector<PassCommand> baseline_commands(const CommandInputs& inputs) {
@@ -68,18 +67,6 @@ std::vector<PassCommand> baseline_commands(const CommandInputs& inputs) {
     }
   }
   return {inputs.setup.server ? driven(inputs, "baseline", std::move(command), {}) : command};
-}
-
-std::vector<PassCommand> operators_commands(const CommandInputs& inputs) {
-  PassCommand command = bare_command(inputs, "operators");
-  for (std::string& word : filled_for(inputs, inputs.setup.target.operators, "operators")) {
-    command.argv.push_back(std::move(word));
-  }
-  return {command};
-}
-
-std::vector<PassCommand> companion_commands(const CommandInputs& inputs) {
-  return {bare_command(inputs, "nsys")};
 }
 
 // An nsys around each rank: it does not follow what a launcher starts.
@@ -176,13 +163,15 @@ bool has_own_nvtx_library(const CommandInputs& inputs) {
 
 std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& target) {
   const std::pair<bool, Pass> all[] = {
-      {target.needs_preparation(), {PassKind::kPrepare, "prepare", "prepare", prepare_commands}},
-      {options.has_baseline, {PassKind::kBaseline, "baseline", "baseline", baseline_commands}},
-      {options.has_operators, {PassKind::kOperators, "operators", "operators", operators_commands}},
-      {options.has_companion, {PassKind::kCompanion, "companion", "nsys", companion_commands}},
-      {options.has_nsys, {PassKind::kNsys, "nsys", "nsys", nsys_commands}},
-      {options.has_torch, {PassKind::kTorch, "torch", "torch", torch_commands}},
-      {options.has_ncu, {PassKind::kNcu, "ncu", "ncu", ncu_commands}}};
+      {target.needs_preparation(), prepare_pass()},
+      {options.has_baseline,
+       {"baseline", "baseline", baseline_commands, nullptr, nullptr, false, PassKind::kBaseline}},
+      {options.has_operators, operators_pass()},
+      {options.has_companion, companion_pass()},
+      {options.has_nsys, {"nsys", "nsys", nsys_commands, nullptr, nullptr, false, PassKind::kNsys}},
+      {options.has_torch,
+       {"torch", "torch", torch_commands, nullptr, nullptr, false, PassKind::kTorch}},
+      {options.has_ncu, {"ncu", "ncu", ncu_commands, nullptr, nullptr, false, PassKind::kNcu}}};
   std::vector<Pass> passes;
   for (const auto& [is_wanted, pass] : all) {
     if (is_wanted) {

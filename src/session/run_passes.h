@@ -32,15 +32,22 @@ struct PassCommand {
   std::vector<std::string> notes;  // what was taken out of the user's environment
 };
 
-enum class PassKind { kPrepare, kBaseline, kOperators, kCompanion, kNsys, kTorch, kNcu };
+enum class PassKind { kOther, kBaseline, kNsys, kTorch, kNcu };
 
-// A pass: its name, its folder, and how its commands are built.
+class PassRunner;
+
+// A pass: its name, its folder, how its commands are built, and what is made of what they leave.
 struct Pass {
-  PassKind kind;
   const char* name;    // in the manifest and in messages
   const char* folder;  // of the bundle
   // In the order in which they are started. None where the pass has no tool.
   std::vector<PassCommand> (*commands)(const CommandInputs&);
+  // Starts them, checks what they left, and reads it into the results.
+  void (*run)(PassRunner&);
+  // Why it cannot run. May choose what the commands depend on. nullptr: it always can.
+  std::optional<Reason> (*obstacle)(PassRunner&) = nullptr;
+  bool is_preparation = false;  // it starts what makes the program's files, not the program
+  PassKind kind = PassKind::kOther;
 };
 
 // What is known before the first pass.
@@ -91,6 +98,19 @@ struct CommandInputs {
 
 // The passes in the order in which they run: later ones use what earlier ones found.
 std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& target);
+
+// Each in a file of its own.
+Pass prepare_pass();
+Pass operators_pass();
+Pass companion_pass();
+
+// For the commands of passes. `folder` is the pass's own. `words` with the placeholders of targets
+// replaced.
+std::vector<std::string> filled_for(const CommandInputs& inputs,
+                                    const std::vector<std::string>& words,
+                                    const std::string& folder);
+// The program without a profiler.
+PassCommand bare_command(const CommandInputs& inputs, const std::string& folder);
 
 // Whether the user's environment already gives NVTX a library. It is part of the program, so the
 // stage timer does not take its place.

@@ -36,7 +36,7 @@ void PassRunner::write_marks() {
 // start the same program.
 void PassRunner::read_mark_notes(const Pass& pass) {
   const std::vector<std::string>& modules = setup_.options.mark_modules;
-  if (modules.empty() || pass.kind == PassKind::kPrepare) {
+  if (modules.empty() || pass.is_preparation) {
     return;
   }
   const MarkNotes notes = take_mark_notes(scratch_ / kMarksFolder);

@@ -51,7 +51,7 @@ std::optional<Reason> PassRunner::ncu_obstacle() {
   return std::nullopt;
 }
 
-void PassRunner::run_ncu(const Pass& pass, PassRecord& record) {
+void PassRunner::run_ncu(const Pass& pass) {
   const Profile& source = *plan_source();
   const NcuPlan plan = make_plan(setup_.options, *setup_.ncu, source,
                                  static_cast<double>(results_.baseline.duration_ns) / 1e9);
@@ -63,10 +63,10 @@ void PassRunner::run_ncu(const Pass& pass, PassRecord& record) {
   }
   inputs_.ncu = ncu_steps(plan, seen_marks(*source.trace));
   const std::vector<PassCommand> commands = pass.commands(inputs_);
-  for (std::size_t i = 0; i < commands.size() && !is_interrupted_; ++i) {
+  for (std::size_t i = 0; i < commands.size() && !is_interrupted(); ++i) {
     progress_.note(fmt::format("measuring {} launches, about {:.0f} s",
                                plan.commands[i].expected_launches, plan.commands[i].forecast_s));
-    const StepResult step = run_step(pass, commands[i], setup_.options.ncu_limits, record);
+    const StepResult step = run_step(commands[i], setup_.options.ncu_limits);
     const std::vector<Breach> found =
         check_ncu_report(inputs_.bundle / "ncu" / inputs_.ncu[i].report, step);
     if (found.empty() || step.end != StepEnd::kItself) {

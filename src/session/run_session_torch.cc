@@ -29,10 +29,10 @@ Profile PassRunner::profile_of_files(const Pass& pass, const std::vector<std::st
   return profile_alone(paths, options, system_, wants);
 }
 
-void PassRunner::run_torch(const Pass& pass, PassRecord& record) {
+void PassRunner::run_torch(const Pass& pass) {
   const std::filesystem::path traces = artifacts_.path(kTracesFolder);
   make_inner_folder(traces, 0700);
-  const StepResult step = run_only_step(pass, record);
+  const StepResult step = run_only_step();
   const std::vector<Breach> found = check_program(pass, step, {});
   add(found);
   std::vector<std::string> paths;
