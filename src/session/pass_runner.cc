@@ -31,12 +31,13 @@
 #include "capture/nvtx_library.h"
 #include "capture/nvtx_timer.h"
 #include "capture/stale_runs.h"
+#include "capture/workload.h"
 #include "ingest/ingest.h"
 #include "ingest/request_files.h"
 #include "report/metrics.h"
 #include "serve/drive.h"
 #include "session/nvtx_marks.h"
-#include "session/operator_table.h"
+#include "session/pass_parts.h"
 #include "session/recording.h"
 #include "session/unprofiled_trace.h"
 
@@ -130,19 +131,34 @@ fs::path scratch_folder(const Artifacts& artifacts, const System& system) {
 
 PassRunner::PassRunner(const RunSetup& setup, const Artifacts& artifacts, const System& system,
                        Progress& progress)
-    : setup_(setup),
-      artifacts_(artifacts),
-      system_(system),
+    : artifacts_(artifacts),
+      secrets_(secret_values(system.environment)),
       progress_(progress),
-      scratch_(scratch_folder(artifacts, system)),
-      inputs_{setup, system, fs::absolute(artifacts.root()), scratch_, session_name(artifacts),
-              {},    {}} {
-  make_scratch(scratch_);
+      inputs_{setup,
+              system,
+              fs::absolute(artifacts.root()),
+              scratch_folder(artifacts, system),
+              session_name(artifacts),
+              {},
+              {}} {
+  make_scratch(inputs_.scratch);
 }
 
 PassRunner::~PassRunner() {
   std::error_code ignored;
-  fs::remove_all(scratch_, ignored);
+  fs::remove_all(inputs_.scratch, ignored);
+}
+
+std::string PassRunner::without_secrets(const std::vector<std::string>& argv) const {
+  return secrets_.without(shell_text(scrub_arguments(argv)));
+}
+
+std::string PassRunner::command_line() const {
+  std::vector<std::string> argv = setup().work_argv;
+  if (!argv.empty()) {
+    argv[0] = fs::path(argv[0]).filename().string();
+  }
+  return without_secrets(argv);
 }
 
 void PassRunner::add(const std::vector<Breach>& breaches) {
@@ -176,8 +192,8 @@ bool PassRunner::look_for_signal(const std::string& pass) {
 // How the program of a pass ended. A server ends because it is stopped; what counts is its load.
 std::vector<Breach> PassRunner::check_program(const Pass& pass, const StepResult& step,
                                               const std::vector<int>& expected_codes) const {
-  if (!setup_.server || step.end != StepEnd::kItself) {
-    return check_step(pass.name, setup_.options.contract, step, expected_codes);
+  if (!setup().server || step.end != StepEnd::kItself) {
+    return check_step(pass.name, setup().options.contract, step, expected_codes);
   }
   const fs::path folder = artifacts_.path(pass.folder);
   const auto result = read_drive_result(folder / kDriveFile);
@@ -227,7 +243,7 @@ StepResult PassRunner::run_step(const PassCommand& command, const StepLimits& li
   step.process.environment = command.environment;
   step.process.environment[kRunVariable] = inputs_.bundle.string();
   step.log = artifacts_.path(folder + "/log.txt");
-  step.outputs = {artifacts_.path(folder), scratch_};
+  step.outputs = {artifacts_.path(folder), inputs_.scratch};
   step.limits = limits;
   DoomedFile unscrubbed(step.log);  // rather none than one with keys in it
   std::optional<ProcessFiles> seen;
@@ -251,7 +267,7 @@ StepResult PassRunner::run_step(const PassCommand& command, const StepLimits& li
                       step.log.string()),
           "free some space, or write elsewhere", "artifacts.dir=/path/with/space", false}});
   }
-  scrub_step_log(step.log, result.end, record.name);
+  scrub_step_log(*this, step.log, result.end);
   unscrubbed.spare();
   workload_exit_code_ = result.exit_code;
   record.steps.push_back(result);
@@ -259,11 +275,11 @@ StepResult PassRunner::run_step(const PassCommand& command, const StepLimits& li
 }
 
 StepResult PassRunner::run_only_step() {
-  return run_step(pass_->commands(inputs_).at(0), setup_.options.limits);
+  return run_step(pass_->commands(inputs_).at(0), setup().options.limits);
 }
 
 void PassRunner::prepare() {
-  for (const Pass& pass : setup_.passes) {
+  for (const Pass& pass : setup().passes) {
     if (pass.is_preparation) {
       run(pass);
     }
@@ -272,15 +288,15 @@ void PassRunner::prepare() {
     return;
   }
   try {
-    results_.model = target_model(*setup_.config);
+    results_.model = target_model(*setup().config);
   } catch (const Error& error) {
     add({{Reason::kPassFailed, "prepare", error.what(), error.hint(), ""}});
   }
 }
 
 void PassRunner::run_passes() {
-  write_marks();
-  for (const Pass& pass : setup_.passes) {
+  write_marks(*this);
+  for (const Pass& pass : setup().passes) {
     if (!pass.is_preparation) {
       run(pass);
     }
@@ -299,16 +315,16 @@ void PassRunner::run(const Pass& pass) {
   DoomedFile report(artifacts_.path("nsys/run.nsys-rep"));
   std::list<DoomedFile> of_ranks;
   constexpr std::int64_t kMostRanks = 256;  // of one machine, where the launcher decides
-  const bool has_ranks = pass.kind == PassKind::kNsys && setup_.server && setup_.server->ranks;
-  for (std::int64_t rank = 0; has_ranks && !setup_.options.keeps_report &&
-                              rank < setup_.server->ranks->num_ranks.value_or(kMostRanks);
+  const bool has_ranks = pass.kind == PassKind::kNsys && setup().server && setup().server->ranks;
+  for (std::int64_t rank = 0; has_ranks && !setup().options.keeps_report &&
+                              rank < setup().server->ranks->num_ranks.value_or(kMostRanks);
        ++rank) {
     of_ranks.emplace_back(artifacts_.path("nsys/" + rank_report(fmt::format("{}", rank))));
   }
   if (pass.kind != PassKind::kNsys) {
     recording.spare();
   }
-  if (pass.kind != PassKind::kNsys || setup_.options.keeps_report) {
+  if (pass.kind != PassKind::kNsys || setup().options.keeps_report) {
     report.spare();
   }
   try {
@@ -318,8 +334,8 @@ void PassRunner::run(const Pass& pass) {
     fail(error.kind() == ErrorKind::kEnvironment ? Reason::kToolFailed : Reason::kPassFailed,
          error);
   }
-  read_mark_notes(pass);
-  leave_out_secrets(pass);
+  read_mark_notes(*this);
+  leave_out_secrets(*this);
   recording.spare();
   report.spare();
   std::ranges::for_each(of_ranks, &DoomedFile::spare);
@@ -360,16 +376,16 @@ std::optional<Reason> PassRunner::obstacle(const Pass& pass) {
 }
 
 void PassRunner::run_baseline(const Pass& pass) {
-  write_stage_timer_library(scratch_);
+  write_stage_timer_library(inputs_.scratch);
   const StepResult step = run_only_step();
   add(check_program(pass, step, {}));
-  read_baseline(scratch_ / "ranges", step);
+  read_baseline(inputs_.scratch / "ranges", step);
 }
 
 // A Python program may be one of transformers, which gpuwhy can mark.
 std::string PassRunner::how_to_mark() const {
   const std::string mark = "for TTFT and TPOT, mark prefill and decode: docs/marking.md";
-  return command_line().starts_with("python") && setup_.options.mark_modules.empty()
+  return command_line().starts_with("python") && setup().options.mark_modules.empty()
              ? fmt::format(
                    "{}; if it uses Hugging Face transformers: gpuwhy run --mark "
                    "transformers -- {}",
@@ -379,16 +395,16 @@ std::string PassRunner::how_to_mark() const {
 
 void PassRunner::read_baseline(const fs::path& directory, const StepResult& step) {
   TimedRun run = read_range_directory(directory);
-  if (setup_.server) {
+  if (setup().server) {
     keep_window(artifacts_.path("baseline"), run);
   }
   results_.baseline.trace = trace_of(run);
   results_.baseline.marks = seen_marks(run);
-  scrub_ranges(run);  // a gate needs the names as they are, the bundle does not
+  scrub_ranges(secrets_, run);  // a gate needs the names as they are, the bundle does not
   FileWriter csv(artifacts_.path("baseline/ranges.csv"));
   write_timed_ranges_csv(run, [&](std::string_view piece) { csv.write(piece); });
   csv.commit();
-  results_.baseline.stages = stages_in(results_.baseline.trace, setup_.rules);
+  results_.baseline.stages = stages_in(results_.baseline.trace, setup().rules);
   const Stages& stages = results_.baseline.stages;
   results_.baseline.duration_ns = step.duration_ns;
   std::vector<StageTimes> times = time_stages(stages);
@@ -413,7 +429,7 @@ void PassRunner::read_baseline(const fs::path& directory, const StepResult& step
     add({{Reason::kMarksLost, "baseline", fmt::format("the stage timer lost {} ranges", lost),
           "free space in TMPDIR, or mark fewer ranges", "", false}});
   }
-  add(check_stages("baseline", setup_.options.contract, instances_of(results_.baseline.times)));
+  add(check_stages("baseline", setup().options.contract, instances_of(results_.baseline.times)));
   artifacts_.write("baseline/metrics.json",
                    unprofiled_json({step.duration_ns, step.exit_code, run.processes.size(), lost,
                                     is_marked ? stages.source : ""},
@@ -421,11 +437,11 @@ void PassRunner::read_baseline(const fs::path& directory, const StepResult& step
 }
 
 std::optional<Reason> PassRunner::nsys_obstacle() {
-  if (!setup_.nsys) {
+  if (!setup().nsys) {
     return Reason::kToolMissing;
   }
   try {
-    inputs_.gate = choose_gate(setup_.options.gate,
+    inputs_.gate = choose_gate(setup().options.gate,
                                results_.baseline.marks ? &*results_.baseline.marks : nullptr);
   } catch (const Error& error) {
     add({{Reason::kGateNotFired, "nsys", error.message(), error.hint(), ""}});
@@ -437,10 +453,10 @@ std::optional<Reason> PassRunner::nsys_obstacle() {
 // They would let this capture fail. They are of other sessions, so only if asked for; and only what
 // is provably nobody's goes.
 void PassRunner::remove_leftovers_of_nsys() {
-  if (!setup_.options.nsys.remove_leftovers) {
+  if (!setup().options.nsys.remove_leftovers) {
     return;
   }
-  const NsysLeftovers gone = remove_nsys_leftovers(system_);
+  const NsysLeftovers gone = remove_nsys_leftovers(system());
   for (const fs::path& path : gone.files) {
     progress_.note(
         fmt::format("removed {}, which a killed nsys had left", printable(path.string())));
@@ -464,21 +480,21 @@ void PassRunner::run_nsys(const Pass& pass) {
   remove_leftovers_of_nsys();
   const fs::path report = inputs_.bundle / "nsys/run.nsys-rep";
   auto start = fs::file_time_type::clock::now();
-  StepResult step = run_step(command, setup_.options.limits);
+  StepResult step = run_step(command, setup().options.limits);
   for (int retry = 0; retry < kMostRetries && !is_interrupted() && agent_has_failed(step);
        ++retry) {
     progress_.note("nsys failed to start its agent before it started the program; trying again");
     remove_leftovers_of_nsys();
     start = fs::file_time_type::clock::now();
-    step = run_step(command, setup_.options.limits);
+    step = run_step(command, setup().options.limits);
   }
-  if (setup_.server && setup_.server->ranks) {
+  if (setup().server && setup().server->ranks) {
     return read_rank_recordings(pass, step, start);
   }
   const bool has_report = keep_report(report, step, start);
   // Where there is no report the reason is there, not in the exit code.
   if (has_report || step.end != StepEnd::kItself) {
-    add(check_program(pass, step, expected_codes(setup_.options.nsys)));
+    add(check_program(pass, step, expected_codes(setup().options.nsys)));
   }
   if (has_report) {
     read_recording(pass, report, step.end != StepEnd::kItself);
@@ -487,7 +503,7 @@ void PassRunner::run_nsys(const Pass& pass) {
 
 ReportFacts PassRunner::report_facts(const fs::path& report, fs::file_time_type start) const {
   const Gate& gate = inputs_.gate;
-  ReportFacts facts{report,           scratch_,        start, gate.kind == GateWish::Kind::kMark,
+  ReportFacts facts{report,           inputs_.scratch, start, gate.kind == GateWish::Kind::kMark,
                     gate.mark.text(), gate.num_entries};
   if (gate.kind == GateWish::Kind::kCudaProfilerApi) {
     facts.is_gated = true;
@@ -500,11 +516,11 @@ ReportFacts PassRunner::report_facts(const fs::path& report, fs::file_time_type 
 bool PassRunner::keep_report(const fs::path& report, const StepResult& step,
                              fs::file_time_type start) {
   std::error_code failure;
-  const fs::path raw = find_with_suffix(scratch_, ".qdstrm");
-  if (!fs::exists(report, failure) && !raw.empty() && !setup_.nsys->importer.empty() &&
+  const fs::path raw = find_with_suffix(inputs_.scratch, ".qdstrm");
+  if (!fs::exists(report, failure) && !raw.empty() && !setup().nsys->importer.empty() &&
       step.end != StepEnd::kAborted) {
     progress_.note("nsys left its raw stream; the importer makes the report of it");
-    import_raw(system_, *setup_.nsys, raw, report);
+    import_raw(system(), *setup().nsys, raw, report);
   }
   const std::vector<Breach> found = check_nsys_report(report_facts(report, start), step);
   if (!found.empty() && !raw.empty()) {
@@ -516,27 +532,23 @@ bool PassRunner::keep_report(const fs::path& report, const StepResult& step,
 
 void PassRunner::read_recording(const Pass& pass, const fs::path& report, bool was_cut) {
   const fs::path sqlite = artifacts_.path("nsys/run.sqlite");
-  bool is_clean = false;
+  if (!export_without_secrets(*this, report, sqlite)) {
+    return;
+  }
   try {
-    export_report(system_, *setup_.nsys, report, sqlite);
-    scrub_report(report, sqlite);
-    is_clean = true;
     read_requests(pass);
     ProfileOptions options;
     options.has_timeline = true;
     options.has_requests = results_.requests.has_value();
     Trace trace = load_trace(sqlite, kReadThreads);
     name_graph_kernels(sqlite, {}, std::nullopt, trace);
-    for (const std::string& mark : unused_marks(setup_.rules, trace)) {
+    for (const std::string& mark : unused_marks(setup().rules, trace)) {
       add({{Reason::kMarksIncomplete, "nsys", mark + ": no range of the recording has this name",
             fmt::format("gpuwhy ranges {} lists the names", sqlite.string()), ""}});
     }
-    results_.profile = profile(std::move(trace), setup_.rules, options);
+    results_.profile = profile(std::move(trace), setup().rules, options);
   } catch (const Error& error) {
     add({{Reason::kReportUnreadable, "nsys", error.what(), error.hint(), ""}});
-    if (!is_clean) {
-      leave_out_recording(report, sqlite);
-    }
     return;
   }
   check_recorded(pass, was_cut);
@@ -559,41 +571,41 @@ void PassRunner::check_recorded(const Pass& pass, bool was_cut) {
   }
   facts.tool_messages = analysis.capture.messages;
   const bool is_gpu_expected =
-      setup_.options.contract.gpu == Contract::Gpu::kRequired ||
-      (setup_.options.contract.gpu == Contract::Gpu::kAuto && !setup_.machine.gpus.empty());
-  Expectations expected{is_gpu_expected, setup_.options.nsys.trace_fork_before_exec, 0, {}};
+      setup().options.contract.gpu == Contract::Gpu::kRequired ||
+      (setup().options.contract.gpu == Contract::Gpu::kAuto && !setup().machine.gpus.empty());
+  Expectations expected{is_gpu_expected, setup().options.nsys.trace_fork_before_exec, 0, {}};
   // A window of its own holds fewer stages than the whole run, and a server batches as it likes.
-  if (!results_.baseline.times.empty() && !setup_.server &&
+  if (!results_.baseline.times.empty() && !setup().server &&
       inputs_.gate.kind != GateWish::Kind::kCudaProfilerApi &&
-      setup_.options.nsys.duration_s == 0 && !was_cut) {
+      setup().options.nsys.duration_s == 0 && !was_cut) {
     const ExpectedStages stages =
         expected_stages(results_.baseline.trace, results_.baseline.stages, inputs_.gate);
     expected.num_processes_with_ranges = stages.num_processes;
     expected.stage_instances = stages.instances;
   }
-  add(check_recording(setup_.options.contract, expected, facts));
+  add(check_recording(setup().options.contract, expected, facts));
   add_window_check(pass, analysis);
 }
 
 // Whether the part of a server's work that was asked for is in the recording.
 void PassRunner::add_window_check(const Pass& pass, const Analysis& analysis) {
-  if (!setup_.server) {
+  if (!setup().server) {
     return;
   }
   const auto result = read_drive_result(artifacts_.path(pass.folder) / kDriveFile);
   const bool is_whole = result && result->start_ns > 0 && !result->failure;
-  add(check_window(pass.name, setup_.server->window, instances_of(analysis.stage_times),
+  add(check_window(pass.name, setup().server->window, instances_of(analysis.stage_times),
                    is_whole ? result->end_ns - result->start_ns : 0));
 }
 
 // What the client measured during a pass. Clients write it only if they are asked to.
 void PassRunner::read_requests(const Pass& pass) {
   const fs::path file = artifacts_.path(pass.folder) / kRequestsFile;
-  if (!setup_.server || !fs::exists(file)) {
+  if (!setup().server || !fs::exists(file)) {
     return;
   }
   try {
-    results_.requests = RequestEvidence{load_requests(file), setup_.server->limits};
+    results_.requests = RequestEvidence{load_requests(file), setup().server->limits};
     results_.requests->requests.is_on_server_host = true;  // both were started here
   } catch (const Error& error) {
     add({{Reason::kReportUnreadable, pass.name, error.what(), error.hint(), "", false}});

@@ -11,6 +11,7 @@
 #include "analysis/profile.h"
 #include "base/error.h"
 #include "bundle/artifacts.h"
+#include "bundle/secret_values.h"
 #include "capture/nvtx_timer.h"
 #include "capture/system.h"
 #include "session/progress.h"
@@ -78,6 +79,7 @@ class PassRunner {
   const Artifacts& artifacts() const { return artifacts_; }
   Progress& progress() { return progress_; }
   CommandInputs& inputs() { return inputs_; }
+  const SecretValues& secrets() const { return secrets_; }  // of the user's environment
   const Pass& pass() const { return *pass_; }
   // Runs one command: its line goes into cmd.txt, its output into log.txt of the pass's folder.
   StepResult run_step(const PassCommand& command, const StepLimits& limits);
@@ -103,8 +105,6 @@ class PassRunner {
                            bool has_requests);
   void run_torch(const Pass& pass);
   void run_ncu(const Pass& pass);
-  void write_marks();
-  void read_mark_notes(const Pass& pass);
   std::vector<Breach> check_program(const Pass& pass, const StepResult& step,
                                     const std::vector<int>& expected_codes) const;
   void skip(const Pass& pass, Reason reason);
@@ -119,23 +119,15 @@ class PassRunner {
                            std::filesystem::file_time_type start) const;
   bool keep_report(const std::filesystem::path& report, const StepResult& step,
                    std::filesystem::file_time_type start);
-  void scrub_step_log(const std::filesystem::path& log, StepEnd end, const std::string& pass);
-  void scrub_report(const std::filesystem::path& report, const std::filesystem::path& sqlite);
-  void leave_out_recording(const std::filesystem::path& report,
-                           const std::filesystem::path& sqlite);
-  void leave_out_secrets(const Pass& pass);
   std::string without_secrets(const std::vector<std::string>& argv) const;
-  void scrub_ranges(TimedRun& run) const;
   void read_recording(const Pass& pass, const std::filesystem::path& report, bool was_cut);
   void read_counters();
   void read_requests(const Pass& pass);
   void add_window_check(const Pass& pass, const Analysis& analysis);
 
-  const RunSetup& setup_;
   const Artifacts& artifacts_;
-  const System& system_;
+  const SecretValues secrets_;
   Progress& progress_;
-  std::filesystem::path scratch_;
   CommandInputs inputs_;        // gate and plan of ncu are filled in on the way
   const Pass* pass_ = nullptr;  // that runs; its record is the last
   std::vector<PassRecord> passes_;

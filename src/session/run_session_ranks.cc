@@ -6,8 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/temporary_file.h"
-#include "session/pass_runner.h"
+#include "session/pass_parts.h"
 
 namespace gpuwhy {
 
@@ -19,7 +18,7 @@ void PassRunner::read_rank_recordings(const Pass& pass, const StepResult& step,
   std::vector<std::string> paths;
   std::vector<Breach> absent;
   // Where the launcher decides how many there are, they end with the first that left nothing.
-  const std::optional<std::int64_t> num_ranks = setup_.server->ranks->num_ranks;
+  const std::optional<std::int64_t> num_ranks = setup().server->ranks->num_ranks;
   for (std::int64_t rank = 0; !num_ranks || rank < *num_ranks; ++rank) {
     const fs::path report = folder / rank_report(fmt::format("{}", rank));
     const std::vector<Breach> found = check_nsys_report(report_facts(report, start), step);
@@ -32,15 +31,8 @@ void PassRunner::read_rank_recordings(const Pass& pass, const StepResult& step,
       continue;
     }
     const fs::path sqlite = fs::path(report).replace_extension(".sqlite");
-    DoomedFile unscrubbed(sqlite);
-    try {
-      export_report(system_, *setup_.nsys, report, sqlite);
-      scrub_report(report, sqlite);
-      unscrubbed.spare();
+    if (export_without_secrets(*this, report, sqlite)) {
       paths.push_back(sqlite.string());
-    } catch (const Error& error) {
-      add({{Reason::kReportUnreadable, pass.name, error.what(), error.hint(), ""}});
-      leave_out_recording(report, sqlite);
     }
   }
   if (num_ranks || paths.empty()) {

@@ -17,8 +17,8 @@ namespace gpuwhy {
 Profile PassRunner::profile_of_files(const Pass& pass, const std::vector<std::string>& paths,
                                      bool has_requests) {
   RecordingOptions options;
-  options.rules = setup_.rules_file;
-  options.marks = setup_.stage_marks;
+  options.rules = setup().rules_file;
+  options.marks = setup().stage_marks;
   if (has_requests) {
     read_requests(pass);
     options.requests =
@@ -26,7 +26,7 @@ Profile PassRunner::profile_of_files(const Pass& pass, const std::vector<std::st
   }
   ProfileWants wants;
   wants.has_timeline = true;
-  return profile_alone(paths, options, system_, wants);
+  return profile_alone(paths, options, system(), wants);
 }
 
 void PassRunner::run_torch(const Pass& pass) {
@@ -37,7 +37,7 @@ void PassRunner::run_torch(const Pass& pass) {
   add(found);
   std::vector<std::string> paths;
   for (const std::filesystem::path& file :
-       files_of_stage(recordings_below(traces), setup_.server->window.stage)) {
+       files_of_stage(recordings_below(traces), setup().server->window.stage)) {
     paths.push_back(file.string());
   }
   if (paths.empty()) {
@@ -59,7 +59,7 @@ void PassRunner::run_torch(const Pass& pass) {
       for (const StageTimes& stage : made.analysis.stage_times) {
         instances[stage.stage.text()] = stage.n;
       }
-      add(check_stages(pass.name, setup_.options.contract, instances));
+      add(check_stages(pass.name, setup().options.contract, instances));
       results_.profile = std::move(made);
     }
   } catch (const Error& error) {

@@ -9,53 +9,46 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "capture/mark_module.h"
-#include "session/pass_runner.h"
+#include "session/pass_parts.h"
 
 namespace gpuwhy {
-namespace {
-
-Breach unmarked(const std::string& pass, const std::string& sentence, const std::string& next) {
-  return {Reason::kMarksIncomplete, pass, sentence, next, "", false};
-}
-
-}  // namespace
 
 // The run goes on without them if they cannot be written.
-void PassRunner::write_marks() {
-  if (setup_.options.mark_modules.empty()) {
+void write_marks(PassRunner& runner) {
+  if (runner.setup().options.mark_modules.empty()) {
     return;
   }
   try {
-    write_mark_modules(scratch_ / kMarksFolder);
+    write_mark_modules(runner.inputs().scratch / kMarksFolder);
   } catch (const Error& error) {
-    add({unmarked("run", error.message(), error.hint())});
+    runner.add({{Reason::kMarksIncomplete, "run", error.message(), error.hint(), "", false}});
   }
 }
 
 // Says what was not marked, once for all passes. That nothing was, only of the first: the others
 // start the same program.
-void PassRunner::read_mark_notes(const Pass& pass) {
-  const std::vector<std::string>& modules = setup_.options.mark_modules;
-  if (modules.empty() || pass.is_preparation) {
+void read_mark_notes(PassRunner& runner) {
+  const std::vector<std::string>& modules = runner.setup().options.mark_modules;
+  if (modules.empty() || runner.pass().is_preparation) {
     return;
   }
-  const MarkNotes notes = take_mark_notes(scratch_ / kMarksFolder);
+  const MarkNotes notes = take_mark_notes(runner.inputs().scratch / kMarksFolder);
   const auto is_told = [&](const std::string& sentence) {
-    return std::any_of(breaches_.begin(), breaches_.end(),
+    return std::any_of(runner.breaches().begin(), runner.breaches().end(),
                        [&](const Breach& breach) { return breach.sentence == sentence; });
   };
   for (const std::string& line : notes.not_done) {
     const std::string sentence = printable(line);
     if (!is_told(sentence)) {
-      add({unmarked(pass.name, sentence, "docs/marking.md says what is marked")});
+      runner.warn(Reason::kMarksIncomplete, sentence, "docs/marking.md says what is marked");
     }
   }
   const std::string nothing =
       fmt::format("no process of the program used {}", fmt::join(modules, " or "));
   if (!notes.is_marked && notes.not_done.empty() && !is_told(nothing)) {
-    add({unmarked(pass.name, nothing,
-                  "start Python without -I and -E, which ignore PYTHONPATH; llama.cpp must be a "
-                  "shared library; other programs need marks of their own: docs/marking.md")});
+    runner.warn(Reason::kMarksIncomplete, nothing,
+                "start Python without -I and -E, which ignore PYTHONPATH; llama.cpp must be a "
+                "shared library; other programs need marks of their own: docs/marking.md");
   }
 }
 
