@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Modules of --mark in a run: their files before the first pass, their notes after each.
+// Marks in a run. Modules of --mark: their files before the first pass, their notes after each.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -50,6 +50,19 @@ void read_mark_notes(PassRunner& runner) {
                 "start Python without -I and -E, which ignore PYTHONPATH; llama.cpp must be a "
                 "shared library; other programs need marks of their own: docs/marking.md");
   }
+}
+
+bool has_marks(const std::vector<StageTimes>& times) {
+  return std::any_of(times.begin(), times.end(),
+                     [](const StageTimes& stage) { return stage.stage != "all"; });
+}
+
+std::map<std::string, std::int64_t> instances_of(const std::vector<StageTimes>& times) {
+  std::map<std::string, std::int64_t> instances;
+  for (const StageTimes& stage : times) {
+    instances[stage.stage.text()] = stage.n;
+  }
+  return instances;
 }
 
 }  // namespace gpuwhy

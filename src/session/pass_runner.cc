@@ -48,24 +48,6 @@ namespace fs = std::filesystem;
 
 constexpr unsigned kReadThreads = 2;
 
-Stages stages_in(const Trace& trace, const Rules& rules) {
-  return find_stages(trace, rules, 0, 0);
-}
-
-bool has_marks(const std::vector<StageTimes>& times) {
-  return std::any_of(times.begin(), times.end(), [](const StageTimes& stage) {
-    return stage.stage.kind != RowKind::kUnmarked;
-  });
-}
-
-std::map<std::string, std::int64_t> instances_of(const std::vector<StageTimes>& times) {
-  std::map<std::string, std::int64_t> instances;
-  for (const StageTimes& stage : times) {
-    instances[stage.stage.text()] = stage.n;
-  }
-  return instances;
-}
-
 std::vector<int> expected_codes(const NsysSettings& nsys) {
   // --duration ends the program with SIGTERM.
   return nsys.duration_s > 0 ? std::vector<int>{143} : std::vector<int>{};
@@ -97,22 +79,6 @@ void make_scratch(const fs::path& scratch) {
     throw Error(ErrorKind::kEnvironment,
                 fmt::format("cannot make {}: {}", scratch.string(), reason),
                 "export TMPDIR=/some/writable/directory");
-  }
-}
-
-// Drops the ranges before the recorded window and after it: warm-up, and what the server does
-// alone.
-void keep_window(const fs::path& folder, TimedRun& run) {
-  const auto window = read_drive_result(folder / kDriveFile);
-  if (!window || window->start_ns == 0) {
-    return;
-  }
-  for (TimedProcess& process : run.processes) {
-    const std::int64_t offset_ns = process.start_realtime_ns - process.start_monotonic_ns;
-    std::erase_if(process.ranges, [&](const TimedRange& range) {
-      const std::int64_t start_ns = range.start_ns + offset_ns;
-      return start_ns < window->start_ns || (window->end_ns > 0 && start_ns > window->end_ns);
-    });
   }
 }
 
@@ -187,25 +153,6 @@ bool PassRunner::look_for_signal(const std::string& pass) {
           ""}});
   }
   return true;
-}
-
-// How the program of a pass ended. A server ends because it is stopped; what counts is its load.
-std::vector<Breach> PassRunner::check_program(const Pass& pass, const StepResult& step,
-                                              const std::vector<int>& expected_codes) const {
-  if (!setup().server || step.end != StepEnd::kItself) {
-    return check_step(pass.name, setup().options.contract, step, expected_codes);
-  }
-  const fs::path folder = artifacts_.path(pass.folder);
-  const auto result = read_drive_result(folder / kDriveFile);
-  if (!result) {
-    return {{Reason::kPassFailed, pass.name, "what drives the server was killed", "", ""}};
-  }
-  if (!result->failure) {
-    return {};
-  }
-  const bool is_of_client = *result->failure == Reason::kClientFailed;
-  return {{*result->failure, pass.name, result->sentence,
-           fmt::format("see {}", (folder / (is_of_client ? kClientLog : "log.txt")).string()), ""}};
 }
 
 std::optional<Reason> PassRunner::stop_reason() const {
@@ -353,8 +300,6 @@ void PassRunner::run_body(const Pass& pass) {
   switch (pass.kind) {
     case PassKind::kOther:
       return;
-    case PassKind::kBaseline:
-      return run_baseline(pass);
     case PassKind::kNsys:
       return run_nsys(pass);
     case PassKind::kTorch:
@@ -373,67 +318,6 @@ std::optional<Reason> PassRunner::obstacle(const Pass& pass) {
   return pass.kind == PassKind::kNsys  ? nsys_obstacle()
          : pass.kind == PassKind::kNcu ? ncu_obstacle()
                                        : std::nullopt;
-}
-
-void PassRunner::run_baseline(const Pass& pass) {
-  write_stage_timer_library(inputs_.scratch);
-  const StepResult step = run_only_step();
-  add(check_program(pass, step, {}));
-  read_baseline(inputs_.scratch / "ranges", step);
-}
-
-// A Python program may be one of transformers, which gpuwhy can mark.
-std::string PassRunner::how_to_mark() const {
-  const std::string mark = "for TTFT and TPOT, mark prefill and decode: docs/marking.md";
-  return command_line().starts_with("python") && setup().options.mark_modules.empty()
-             ? fmt::format(
-                   "{}; if it uses Hugging Face transformers: gpuwhy run --mark "
-                   "transformers -- {}",
-                   mark, command_line())
-             : mark;
-}
-
-void PassRunner::read_baseline(const fs::path& directory, const StepResult& step) {
-  TimedRun run = read_range_directory(directory);
-  if (setup().server) {
-    keep_window(artifacts_.path("baseline"), run);
-  }
-  results_.baseline.trace = trace_of(run);
-  results_.baseline.marks = seen_marks(run);
-  scrub_ranges(secrets_, run);  // a gate needs the names as they are, the bundle does not
-  FileWriter csv(artifacts_.path("baseline/ranges.csv"));
-  write_timed_ranges_csv(run, [&](std::string_view piece) { csv.write(piece); });
-  csv.commit();
-  results_.baseline.stages = stages_in(results_.baseline.trace, setup().rules);
-  const Stages& stages = results_.baseline.stages;
-  results_.baseline.duration_ns = step.duration_ns;
-  std::vector<StageTimes> times = time_stages(stages);
-  const bool is_marked = has_marks(times);
-  if (is_marked) {
-    results_.baseline.times = times;
-  } else if (step.end != StepEnd::kInterrupted && step.end != StepEnd::kAborted) {
-    const bool has_library = has_own_nvtx_library(inputs_);
-    add({{Reason::kNoMarks, "baseline",
-          has_library ? fmt::format("{} is set: that library has the program's marks, and times "
-                                    "are of the whole run",
-                                    kNvtxInjection)
-                      : "the program marks no stages: times are of the whole run",
-          has_library ? fmt::format("unset {} for TTFT and TPOT", kNvtxInjection) : how_to_mark(),
-          "", false}});
-  }
-  std::uint64_t lost = 0;
-  for (const TimedProcess& process : run.processes) {
-    lost += process.num_lost;
-  }
-  if (lost > 0) {
-    add({{Reason::kMarksLost, "baseline", fmt::format("the stage timer lost {} ranges", lost),
-          "free space in TMPDIR, or mark fewer ranges", "", false}});
-  }
-  add(check_stages("baseline", setup().options.contract, instances_of(results_.baseline.times)));
-  artifacts_.write("baseline/metrics.json",
-                   unprofiled_json({step.duration_ns, step.exit_code, run.processes.size(), lost,
-                                    is_marked ? stages.source : ""},
-                                   results_.baseline.times));
 }
 
 std::optional<Reason> PassRunner::nsys_obstacle() {
@@ -494,10 +378,10 @@ void PassRunner::run_nsys(const Pass& pass) {
   const bool has_report = keep_report(report, step, start);
   // Where there is no report the reason is there, not in the exit code.
   if (has_report || step.end != StepEnd::kItself) {
-    add(check_program(pass, step, expected_codes(setup().options.nsys)));
+    add(check_program(*this, step, expected_codes(setup().options.nsys)));
   }
   if (has_report) {
-    read_recording(pass, report, step.end != StepEnd::kItself);
+    read_recording(report, step.end != StepEnd::kItself);
   }
 }
 
@@ -530,13 +414,13 @@ bool PassRunner::keep_report(const fs::path& report, const StepResult& step,
   return found.empty();
 }
 
-void PassRunner::read_recording(const Pass& pass, const fs::path& report, bool was_cut) {
+void PassRunner::read_recording(const fs::path& report, bool was_cut) {
   const fs::path sqlite = artifacts_.path("nsys/run.sqlite");
   if (!export_without_secrets(*this, report, sqlite)) {
     return;
   }
   try {
-    read_requests(pass);
+    read_requests(*this);
     ProfileOptions options;
     options.has_timeline = true;
     options.has_requests = results_.requests.has_value();
@@ -551,11 +435,11 @@ void PassRunner::read_recording(const Pass& pass, const fs::path& report, bool w
     add({{Reason::kReportUnreadable, "nsys", error.what(), error.hint(), ""}});
     return;
   }
-  check_recorded(pass, was_cut);
+  check_recorded(was_cut);
 }
 
 // What the recording must have: declared stages, the baseline's, kernels, and a server's window.
-void PassRunner::check_recorded(const Pass& pass, bool was_cut) {
+void PassRunner::check_recorded(bool was_cut) {
   const Analysis& analysis = results_.profile->analysis;
   RecordingFacts facts;
   facts.stage_instances = instances_of(analysis.stage_times);
@@ -584,32 +468,7 @@ void PassRunner::check_recorded(const Pass& pass, bool was_cut) {
     expected.stage_instances = stages.instances;
   }
   add(check_recording(setup().options.contract, expected, facts));
-  add_window_check(pass, analysis);
-}
-
-// Whether the part of a server's work that was asked for is in the recording.
-void PassRunner::add_window_check(const Pass& pass, const Analysis& analysis) {
-  if (!setup().server) {
-    return;
-  }
-  const auto result = read_drive_result(artifacts_.path(pass.folder) / kDriveFile);
-  const bool is_whole = result && result->start_ns > 0 && !result->failure;
-  add(check_window(pass.name, setup().server->window, instances_of(analysis.stage_times),
-                   is_whole ? result->end_ns - result->start_ns : 0));
-}
-
-// What the client measured during a pass. Clients write it only if they are asked to.
-void PassRunner::read_requests(const Pass& pass) {
-  const fs::path file = artifacts_.path(pass.folder) / kRequestsFile;
-  if (!setup().server || !fs::exists(file)) {
-    return;
-  }
-  try {
-    results_.requests = RequestEvidence{load_requests(file), setup().server->limits};
-    results_.requests->requests.is_on_server_host = true;  // both were started here
-  } catch (const Error& error) {
-    add({{Reason::kReportUnreadable, pass.name, error.what(), error.hint(), "", false}});
-  }
+  check_served_window(*this, analysis);
 }
 
 }  // namespace gpuwhy

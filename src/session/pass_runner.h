@@ -81,6 +81,7 @@ class PassRunner {
   CommandInputs& inputs() { return inputs_; }
   const SecretValues& secrets() const { return secrets_; }  // of the user's environment
   const Pass& pass() const { return *pass_; }
+  std::filesystem::path folder() const { return artifacts_.path(pass_->folder); }
   // Runs one command: its line goes into cmd.txt, its output into log.txt of the pass's folder.
   StepResult run_step(const PassCommand& command, const StepLimits& limits);
   StepResult run_only_step();
@@ -95,35 +96,26 @@ class PassRunner {
  private:
   void run(const Pass& pass);
   void run_body(const Pass& pass);
-  void run_baseline(const Pass& pass);
   void remove_leftovers_of_nsys();
   void run_nsys(const Pass& pass);
   void read_rank_recordings(const Pass& pass, const StepResult& step,
                             std::filesystem::file_time_type start);
-  void check_recorded(const Pass& pass, bool was_cut);
-  Profile profile_of_files(const Pass& pass, const std::vector<std::string>& paths,
-                           bool has_requests);
+  void check_recorded(bool was_cut);
   void run_torch(const Pass& pass);
   void run_ncu(const Pass& pass);
-  std::vector<Breach> check_program(const Pass& pass, const StepResult& step,
-                                    const std::vector<int>& expected_codes) const;
   void skip(const Pass& pass, Reason reason);
   std::optional<Reason> obstacle(const Pass& pass);
   std::optional<Reason> nsys_obstacle();
   std::optional<Reason> ncu_obstacle();
   const std::optional<Profile>& plan_source() const;
 
-  std::string how_to_mark() const;
-  void read_baseline(const std::filesystem::path& directory, const StepResult& step);
   ReportFacts report_facts(const std::filesystem::path& report,
                            std::filesystem::file_time_type start) const;
   bool keep_report(const std::filesystem::path& report, const StepResult& step,
                    std::filesystem::file_time_type start);
   std::string without_secrets(const std::vector<std::string>& argv) const;
-  void read_recording(const Pass& pass, const std::filesystem::path& report, bool was_cut);
+  void read_recording(const std::filesystem::path& report, bool was_cut);
   void read_counters();
-  void read_requests(const Pass& pass);
-  void add_window_check(const Pass& pass, const Analysis& analysis);
 
   const Artifacts& artifacts_;
   const SecretValues secrets_;

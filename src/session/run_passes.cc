@@ -58,17 +58,6 @@ PassCommand profiled_command(const CommandInputs& inputs, const std::string& fol
   return command;
 }
 
-std::vector<PassCommand> baseline_commands(const CommandInputs& inputs) {
-  PassCommand command = bare_command(inputs, "baseline");
-  if (!has_own_nvtx_library(inputs)) {
-    for (const auto& [name, value] :
-         stage_timer_environment(inputs.scratch / kStageTimerLibrary, inputs.scratch / "ranges")) {
-      command.environment[name] = value;
-    }
-  }
-  return {inputs.setup.server ? driven(inputs, "baseline", std::move(command), {}) : command};
-}
-
 // An nsys around each rank: it does not follow what a launcher starts.
 std::vector<std::string> rank_argv(const CommandInputs& inputs, const NsysTool& nsys,
                                    const NsysSettings& settings,
@@ -164,8 +153,7 @@ bool has_own_nvtx_library(const CommandInputs& inputs) {
 std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& target) {
   const std::pair<bool, Pass> all[] = {
       {target.needs_preparation(), prepare_pass()},
-      {options.has_baseline,
-       {"baseline", "baseline", baseline_commands, nullptr, nullptr, false, PassKind::kBaseline}},
+      {options.has_baseline, baseline_pass()},
       {options.has_operators, operators_pass()},
       {options.has_companion, companion_pass()},
       {options.has_nsys, {"nsys", "nsys", nsys_commands, nullptr, nullptr, false, PassKind::kNsys}},

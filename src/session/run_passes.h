@@ -32,7 +32,7 @@ struct PassCommand {
   std::vector<std::string> notes;  // what was taken out of the user's environment
 };
 
-enum class PassKind { kOther, kBaseline, kNsys, kTorch, kNcu };
+enum class PassKind { kOther, kNsys, kTorch, kNcu };
 
 class PassRunner;
 
@@ -101,6 +101,7 @@ std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& tar
 
 // Each in a file of its own.
 Pass prepare_pass();
+Pass baseline_pass();
 Pass operators_pass();
 Pass companion_pass();
 

@@ -39,18 +39,18 @@ void PassRunner::read_rank_recordings(const Pass& pass, const StepResult& step,
     add(absent);
   }
   if (!paths.empty() || step.end != StepEnd::kItself) {
-    add(check_program(pass, step, {}));
+    add(check_program(*this, step, {}));
   }
   if (paths.empty()) {
     return;
   }
   try {
-    results_.profile = profile_of_files(pass, paths, true);
+    results_.profile = profile_of_files(*this, paths, true);
   } catch (const Error& error) {
     add({{Reason::kReportUnreadable, pass.name, error.what(), error.hint(), ""}});
     return;
   }
-  check_recorded(pass, step.end != StepEnd::kItself);
+  check_recorded(step.end != StepEnd::kItself);
 }
 
 }  // namespace gpuwhy

@@ -9,31 +9,16 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "serve/drive.h"
-#include "session/pass_runner.h"
+#include "session/pass_parts.h"
 #include "session/recording.h"
 
 namespace gpuwhy {
-
-Profile PassRunner::profile_of_files(const Pass& pass, const std::vector<std::string>& paths,
-                                     bool has_requests) {
-  RecordingOptions options;
-  options.rules = setup().rules_file;
-  options.marks = setup().stage_marks;
-  if (has_requests) {
-    read_requests(pass);
-    options.requests =
-        results_.requests ? (artifacts_.path(pass.folder) / kRequestsFile).string() : "";
-  }
-  ProfileWants wants;
-  wants.has_timeline = true;
-  return profile_alone(paths, options, system(), wants);
-}
 
 void PassRunner::run_torch(const Pass& pass) {
   const std::filesystem::path traces = artifacts_.path(kTracesFolder);
   make_inner_folder(traces, 0700);
   const StepResult step = run_only_step();
-  const std::vector<Breach> found = check_program(pass, step, {});
+  const std::vector<Breach> found = check_program(*this, step, {});
   add(found);
   std::vector<std::string> paths;
   for (const std::filesystem::path& file :
@@ -52,8 +37,8 @@ void PassRunner::run_torch(const Pass& pass) {
   try {
     const bool is_first =
         !results_.profile;  // the recording of nsys has the report, where there is one
-    Profile made = profile_of_files(pass, paths, is_first);
-    add_window_check(pass, made.analysis);
+    Profile made = profile_of_files(*this, paths, is_first);
+    check_served_window(*this, made.analysis);
     if (is_first) {
       std::map<std::string, std::int64_t> instances;
       for (const StageTimes& stage : made.analysis.stage_times) {
