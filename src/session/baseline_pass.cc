@@ -19,7 +19,7 @@ namespace gpuwhy {
 namespace {
 
 std::vector<PassCommand> baseline_commands(const CommandInputs& inputs) {
-  PassCommand command = bare_command(inputs, "baseline");
+  PassCommand command = program_command(inputs, "baseline");
   if (!has_own_nvtx_library(inputs)) {
     for (const auto& [name, value] :
          stage_timer_environment(inputs.scratch / kStageTimerLibrary, inputs.scratch / "ranges")) {

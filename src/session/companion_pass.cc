@@ -7,7 +7,7 @@ namespace gpuwhy {
 namespace {
 
 std::vector<PassCommand> companion_commands(const CommandInputs& inputs) {
-  return {bare_command(inputs, "nsys")};
+  return {program_command(inputs, "nsys")};
 }
 
 void run_companion(PassRunner& runner) {

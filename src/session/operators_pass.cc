@@ -15,7 +15,7 @@ namespace gpuwhy {
 namespace {
 
 std::vector<PassCommand> operators_commands(const CommandInputs& inputs) {
-  PassCommand command = bare_command(inputs, "operators");
+  PassCommand command = program_command(inputs, "operators");
   for (std::string& word : filled_for(inputs, inputs.setup.target.operators, "operators")) {
     command.argv.push_back(std::move(word));
   }

@@ -302,8 +302,6 @@ void PassRunner::run_body(const Pass& pass) {
       return;
     case PassKind::kNsys:
       return run_nsys(pass);
-    case PassKind::kTorch:
-      return run_torch(pass);
     case PassKind::kNcu:
       return run_ncu(pass);
   }

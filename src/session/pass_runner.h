@@ -101,7 +101,6 @@ class PassRunner {
   void read_rank_recordings(const Pass& pass, const StepResult& step,
                             std::filesystem::file_time_type start);
   void check_recorded(bool was_cut);
-  void run_torch(const Pass& pass);
   void run_ncu(const Pass& pass);
   void skip(const Pass& pass, Reason reason);
   std::optional<Reason> obstacle(const Pass& pass);

@@ -22,11 +22,8 @@ std::vector<std::string> filled_for(const CommandInputs& inputs,
                         {"file", (inputs.bundle / kOperatorsFile).string()}});
 }
 
-namespace {
-
-// `traces`: where the engine's own profiler writes; empty: it does not record.
 PassCommand program_command(const CommandInputs& inputs, const std::string& folder,
-                            bool is_profiled, const std::filesystem::path& traces = {}) {
+                            const std::filesystem::path& traces, bool is_profiled) {
   const RunSetup& setup = inputs.setup;
   PassCommand command;
   command.argv =
@@ -41,17 +38,11 @@ PassCommand program_command(const CommandInputs& inputs, const std::string& fold
   return command;
 }
 
-}  // namespace
-
-PassCommand bare_command(const CommandInputs& inputs, const std::string& folder) {
-  return program_command(inputs, folder, false);
-}
-
 namespace {
 
 // The program as a profiler starts it. nsys has its own injection, so ours must not be set.
 PassCommand profiled_command(const CommandInputs& inputs, const std::string& folder) {
-  PassCommand command = program_command(inputs, folder, true);
+  PassCommand command = program_command(inputs, folder, {}, true);
   for (const auto& [name, value] : stage_timer_environment({}, {})) {
     command.environment.erase(name);
   }
@@ -106,12 +97,6 @@ std::vector<PassCommand> nsys_commands(const CommandInputs& inputs) {
   return {server ? driven(inputs, "nsys", std::move(command), {{}, {}, true, {}}) : command};
 }
 
-std::vector<PassCommand> torch_commands(const CommandInputs& inputs) {
-  const std::filesystem::path traces = inputs.bundle / kTracesFolder;
-  return {driven(inputs, "torch", program_command(inputs, "torch", false, traces),
-                 {{}, {}, true, traces})};
-}
-
 std::vector<PassCommand> ncu_commands(const CommandInputs& inputs) {
   std::vector<PassCommand> commands;
   const PassCommand program = profiled_command(inputs, "ncu");
@@ -157,8 +142,7 @@ std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& tar
       {options.has_operators, operators_pass()},
       {options.has_companion, companion_pass()},
       {options.has_nsys, {"nsys", "nsys", nsys_commands, nullptr, nullptr, false, PassKind::kNsys}},
-      {options.has_torch,
-       {"torch", "torch", torch_commands, nullptr, nullptr, false, PassKind::kTorch}},
+      {options.has_torch, torch_pass()},
       {options.has_ncu, {"ncu", "ncu", ncu_commands, nullptr, nullptr, false, PassKind::kNcu}}};
   std::vector<Pass> passes;
   for (const auto& [is_wanted, pass] : all) {

@@ -32,7 +32,7 @@ struct PassCommand {
   std::vector<std::string> notes;  // what was taken out of the user's environment
 };
 
-enum class PassKind { kOther, kNsys, kTorch, kNcu };
+enum class PassKind { kOther, kNsys, kNcu };
 
 class PassRunner;
 
@@ -104,14 +104,16 @@ Pass prepare_pass();
 Pass baseline_pass();
 Pass operators_pass();
 Pass companion_pass();
+Pass torch_pass();
 
 // For the commands of passes. `folder` is the pass's own. `words` with the placeholders of targets
 // replaced.
 std::vector<std::string> filled_for(const CommandInputs& inputs,
                                     const std::vector<std::string>& words,
                                     const std::string& folder);
-// The program without a profiler.
-PassCommand bare_command(const CommandInputs& inputs, const std::string& folder);
+// The program. `traces`: where the engine's own profiler writes; empty: it does not record.
+PassCommand program_command(const CommandInputs& inputs, const std::string& folder,
+                            const std::filesystem::path& traces = {}, bool is_profiled = false);
 
 // Whether the user's environment already gives NVTX a library. It is part of the program, so the
 // stage timer does not take its place.
