@@ -11,62 +11,27 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <list>
 #include <random>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/stages.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
-#include "base/units.h"
 #include "bundle/scrub.h"
-#include "capture/nsys_leftovers.h"
-#include "capture/nvtx_library.h"
-#include "capture/nvtx_timer.h"
 #include "capture/stale_runs.h"
 #include "capture/workload.h"
-#include "ingest/ingest.h"
-#include "ingest/request_files.h"
-#include "report/metrics.h"
-#include "serve/drive.h"
-#include "session/nvtx_marks.h"
 #include "session/pass_parts.h"
-#include "session/recording.h"
-#include "session/unprofiled_trace.h"
 
 namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr unsigned kReadThreads = 2;
-
-std::vector<int> expected_codes(const NsysSettings& nsys) {
-  // --duration ends the program with SIGTERM.
-  return nsys.duration_s > 0 ? std::vector<int>{143} : std::vector<int>{};
-}
-
-constexpr int kMostRetries = 2;
 constexpr std::chrono::nanoseconds kShortestPause = std::chrono::milliseconds(20);
-
-// By what nsys printed alone. What drives a server then says that it died, and names a rank that
-// was not started, as other ranks print too.
-bool agent_has_failed(const StepResult& step) {
-  const std::string death = fmt::format("gpuwhy: {}:", code_of(Reason::kServerDied));
-  const std::size_t driver = step.last_lines.rfind(death);
-  const bool is_driven = driver != std::string::npos;
-  const int code = is_driven ? info_of(Reason::kServerDied).exit_code : 1;
-  return step.end == StepEnd::kItself && step.exit_code == code &&
-         (is_agent_failure(std::string_view(step.last_lines).substr(0, driver)) ||
-          (is_driven && step.last_lines.find(kRankNotStarted, driver) != std::string::npos));
-}
 
 // The stage timer's library lies there and is loaded from there, so the folder must be new and
 // ours: who can guess its name could have made it first.
@@ -257,54 +222,22 @@ void PassRunner::run(const Pass& pass) {
   }
   progress_.begin(pass.name);
   passes_.push_back({pass.name, "", {}, {}, {}});
-  // Until they are searched, they go where a signal ends this program.
-  DoomedFile recording(artifacts_.path("nsys/run.sqlite"));
-  DoomedFile report(artifacts_.path("nsys/run.nsys-rep"));
-  std::list<DoomedFile> of_ranks;
-  constexpr std::int64_t kMostRanks = 256;  // of one machine, where the launcher decides
-  const bool has_ranks = pass.kind == PassKind::kNsys && setup().server && setup().server->ranks;
-  for (std::int64_t rank = 0; has_ranks && !setup().options.keeps_report &&
-                              rank < setup().server->ranks->num_ranks.value_or(kMostRanks);
-       ++rank) {
-    of_ranks.emplace_back(artifacts_.path("nsys/" + rank_report(fmt::format("{}", rank))));
-  }
-  if (pass.kind != PassKind::kNsys) {
-    recording.spare();
-  }
-  if (pass.kind != PassKind::kNsys || setup().options.keeps_report) {
-    report.spare();
-  }
   try {
     make_inner_folder(artifacts_.path(pass.folder), 0700);
-    run_body(pass);
+    pass.kind == PassKind::kNcu ? run_ncu(pass) : pass.run(*this);
   } catch (const Error& error) {
     fail(error.kind() == ErrorKind::kEnvironment ? Reason::kToolFailed : Reason::kPassFailed,
          error);
   }
   read_mark_notes(*this);
   leave_out_secrets(*this);
-  recording.spare();
-  report.spare();
-  std::ranges::for_each(of_ranks, &DoomedFile::spare);
+  std::ranges::for_each(unsearched_, &DoomedFile::spare);
+  unsearched_.clear();
   const auto failure = std::ranges::find_if(
       breaches_, [&](const Breach& breach) { return breach.is_fatal && breach.pass == pass.name; });
   const bool has_failed = failure != breaches_.end();
   progress_.end(has_failed ? fmt::format("failed ({})", code_of(failure->reason)) : "done");
   passes_.back().status = has_failed ? "failed" : "done";
-}
-
-void PassRunner::run_body(const Pass& pass) {
-  if (pass.run != nullptr) {
-    return pass.run(*this);
-  }
-  switch (pass.kind) {
-    case PassKind::kOther:
-      return;
-    case PassKind::kNsys:
-      return run_nsys(pass);
-    case PassKind::kNcu:
-      return run_ncu(pass);
-  }
 }
 
 // Why a pass is left out; nothing where it can run.
@@ -313,160 +246,9 @@ std::optional<Reason> PassRunner::obstacle(const Pass& pass) {
   if (const auto reason = stop_reason()) {
     return reason;
   }
-  return pass.kind == PassKind::kNsys  ? nsys_obstacle()
-         : pass.kind == PassKind::kNcu ? ncu_obstacle()
-                                       : std::nullopt;
-}
-
-std::optional<Reason> PassRunner::nsys_obstacle() {
-  if (!setup().nsys) {
-    return Reason::kToolMissing;
-  }
-  try {
-    inputs_.gate = choose_gate(setup().options.gate,
-                               results_.baseline.marks ? &*results_.baseline.marks : nullptr);
-  } catch (const Error& error) {
-    add({{Reason::kGateNotFired, "nsys", error.message(), error.hint(), ""}});
-    return Reason::kGateNotFired;
-  }
-  return std::nullopt;
-}
-
-// They would let this capture fail. They are of other sessions, so only if asked for; and only what
-// is provably nobody's goes.
-void PassRunner::remove_leftovers_of_nsys() {
-  if (!setup().options.nsys.remove_leftovers) {
-    return;
-  }
-  const NsysLeftovers gone = remove_nsys_leftovers(system());
-  for (const fs::path& path : gone.files) {
-    progress_.note(
-        fmt::format("removed {}, which a killed nsys had left", printable(path.string())));
-  }
-  for (const RunningProcess& agent : gone.hung_agents) {
-    progress_.note(fmt::format("ended {}, an agent that waited for what a killed nsys had begun",
-                               printable(agent.text())));
-  }
-}
-
-void PassRunner::run_nsys(const Pass& pass) {
-  const Gate& gate = inputs_.gate;
-  if (gate.kind == GateWish::Kind::kMark) {
-    progress_.note(
-        fmt::format("recording from the first {} ({})", printable(gate.mark.text()), gate.reason));
-  }
-  const PassCommand command = pass.commands(inputs_).at(0);
-  for (const std::string& note : command.notes) {
-    progress_.note(note);
-  }
-  remove_leftovers_of_nsys();
-  const fs::path report = inputs_.bundle / "nsys/run.nsys-rep";
-  auto start = fs::file_time_type::clock::now();
-  StepResult step = run_step(command, setup().options.limits);
-  for (int retry = 0; retry < kMostRetries && !is_interrupted() && agent_has_failed(step);
-       ++retry) {
-    progress_.note("nsys failed to start its agent before it started the program; trying again");
-    remove_leftovers_of_nsys();
-    start = fs::file_time_type::clock::now();
-    step = run_step(command, setup().options.limits);
-  }
-  if (setup().server && setup().server->ranks) {
-    return read_rank_recordings(pass, step, start);
-  }
-  const bool has_report = keep_report(report, step, start);
-  // Where there is no report the reason is there, not in the exit code.
-  if (has_report || step.end != StepEnd::kItself) {
-    add(check_program(*this, step, expected_codes(setup().options.nsys)));
-  }
-  if (has_report) {
-    read_recording(report, step.end != StepEnd::kItself);
-  }
-}
-
-ReportFacts PassRunner::report_facts(const fs::path& report, fs::file_time_type start) const {
-  const Gate& gate = inputs_.gate;
-  ReportFacts facts{report,           inputs_.scratch, start, gate.kind == GateWish::Kind::kMark,
-                    gate.mark.text(), gate.num_entries};
-  if (gate.kind == GateWish::Kind::kCudaProfilerApi) {
-    facts.is_gated = true;
-    facts.gate_text = "cudaProfilerStart";
-  }
-  return facts;
-}
-
-// True when the report is where it was asked for, if need be made by the importer.
-bool PassRunner::keep_report(const fs::path& report, const StepResult& step,
-                             fs::file_time_type start) {
-  std::error_code failure;
-  const fs::path raw = find_with_suffix(inputs_.scratch, ".qdstrm");
-  if (!fs::exists(report, failure) && !raw.empty() && !setup().nsys->importer.empty() &&
-      step.end != StepEnd::kAborted) {
-    progress_.note("nsys left its raw stream; the importer makes the report of it");
-    import_raw(system(), *setup().nsys, raw, report);
-  }
-  const std::vector<Breach> found = check_nsys_report(report_facts(report, start), step);
-  if (!found.empty() && !raw.empty()) {
-    fs::copy_file(raw, artifacts_.path("nsys/" + raw.filename().string()), failure);
-  }
-  add(found);
-  return found.empty();
-}
-
-void PassRunner::read_recording(const fs::path& report, bool was_cut) {
-  const fs::path sqlite = artifacts_.path("nsys/run.sqlite");
-  if (!export_without_secrets(*this, report, sqlite)) {
-    return;
-  }
-  try {
-    read_requests(*this);
-    ProfileOptions options;
-    options.has_timeline = true;
-    options.has_requests = results_.requests.has_value();
-    Trace trace = load_trace(sqlite, kReadThreads);
-    name_graph_kernels(sqlite, {}, std::nullopt, trace);
-    for (const std::string& mark : unused_marks(setup().rules, trace)) {
-      add({{Reason::kMarksIncomplete, "nsys", mark + ": no range of the recording has this name",
-            fmt::format("gpuwhy ranges {} lists the names", sqlite.string()), ""}});
-    }
-    results_.profile = profile(std::move(trace), setup().rules, options);
-  } catch (const Error& error) {
-    add({{Reason::kReportUnreadable, "nsys", error.what(), error.hint(), ""}});
-    return;
-  }
-  check_recorded(was_cut);
-}
-
-// What the recording must have: declared stages, the baseline's, kernels, and a server's window.
-void PassRunner::check_recorded(bool was_cut) {
-  const Analysis& analysis = results_.profile->analysis;
-  RecordingFacts facts;
-  facts.stage_instances = instances_of(analysis.stage_times);
-  facts.has_kernels = analysis.capture.has_kernel_table;
-  facts.has_cuda = analysis.capture.has_cuda;
-  facts.opaque_graph_fraction =
-      analysis.kernel_ns == 0
-          ? 0
-          : static_cast<double>(analysis.opaque_graph_ns) / static_cast<double>(analysis.kernel_ns);
-  if (has_marks(analysis.stage_times)) {
-    facts.num_processes_with_ranges =
-        count_processes(*results_.profile->trace, results_.profile->stages);
-  }
-  facts.tool_messages = analysis.capture.messages;
-  const bool is_gpu_expected =
-      setup().options.contract.gpu == Contract::Gpu::kRequired ||
-      (setup().options.contract.gpu == Contract::Gpu::kAuto && !setup().machine.gpus.empty());
-  Expectations expected{is_gpu_expected, setup().options.nsys.trace_fork_before_exec, 0, {}};
-  // A window of its own holds fewer stages than the whole run, and a server batches as it likes.
-  if (!results_.baseline.times.empty() && !setup().server &&
-      inputs_.gate.kind != GateWish::Kind::kCudaProfilerApi &&
-      setup().options.nsys.duration_s == 0 && !was_cut) {
-    const ExpectedStages stages =
-        expected_stages(results_.baseline.trace, results_.baseline.stages, inputs_.gate);
-    expected.num_processes_with_ranges = stages.num_processes;
-    expected.stage_instances = stages.instances;
-  }
-  add(check_recording(setup().options.contract, expected, facts));
-  check_served_window(*this, analysis);
+  return pass.kind == PassKind::kNcu ? ncu_obstacle()
+         : pass.obstacle == nullptr  ? std::nullopt
+                                     : pass.obstacle(*this);
 }
 
 }  // namespace gpuwhy

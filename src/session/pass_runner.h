@@ -4,12 +4,14 @@
 #pragma once
 
 #include <chrono>
+#include <list>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/profile.h"
 #include "base/error.h"
+#include "base/temporary_file.h"
 #include "bundle/artifacts.h"
 #include "bundle/secret_values.h"
 #include "capture/nvtx_timer.h"
@@ -89,31 +91,21 @@ class PassRunner {
   void fail(Reason reason, const std::string& sentence, const std::string& next = "");
   void fail(Reason reason, const Error& error) { fail(reason, error.what(), error.hint()); }
   void warn(Reason reason, const std::string& sentence, const std::string& next = "");
+  // The file goes where a signal ends this program before the pass was searched for secrets.
+  void hold_back(const std::filesystem::path& file) { unsearched_.emplace_back(file); }
   // Why no further pass makes sense; nullopt where one does.
   std::optional<Reason> stop_reason() const;
   bool is_interrupted() const;
 
  private:
   void run(const Pass& pass);
-  void run_body(const Pass& pass);
-  void remove_leftovers_of_nsys();
-  void run_nsys(const Pass& pass);
-  void read_rank_recordings(const Pass& pass, const StepResult& step,
-                            std::filesystem::file_time_type start);
-  void check_recorded(bool was_cut);
   void run_ncu(const Pass& pass);
   void skip(const Pass& pass, Reason reason);
   std::optional<Reason> obstacle(const Pass& pass);
-  std::optional<Reason> nsys_obstacle();
   std::optional<Reason> ncu_obstacle();
   const std::optional<Profile>& plan_source() const;
 
-  ReportFacts report_facts(const std::filesystem::path& report,
-                           std::filesystem::file_time_type start) const;
-  bool keep_report(const std::filesystem::path& report, const StepResult& step,
-                   std::filesystem::file_time_type start);
   std::string without_secrets(const std::vector<std::string>& argv) const;
-  void read_recording(const std::filesystem::path& report, bool was_cut);
   void read_counters();
 
   const Artifacts& artifacts_;
@@ -122,6 +114,7 @@ class PassRunner {
   CommandInputs inputs_;        // gate and plan of ncu are filled in on the way
   const Pass* pass_ = nullptr;  // that runs; its record is the last
   std::vector<PassRecord> passes_;
+  std::list<DoomedFile> unsearched_;
   std::map<std::string, std::string> command_lines_;  // by folder, as its cmd.txt has them
   std::vector<Breach> breaches_;
   std::optional<ProcessFiles> seen_program_;

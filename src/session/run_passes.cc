@@ -38,9 +38,6 @@ PassCommand program_command(const CommandInputs& inputs, const std::string& fold
   return command;
 }
 
-namespace {
-
-// The program as a profiler starts it. nsys has its own injection, so ours must not be set.
 PassCommand profiled_command(const CommandInputs& inputs, const std::string& folder) {
   PassCommand command = program_command(inputs, folder, {}, true);
   for (const auto& [name, value] : stage_timer_environment({}, {})) {
@@ -49,53 +46,7 @@ PassCommand profiled_command(const CommandInputs& inputs, const std::string& fol
   return command;
 }
 
-// An nsys around each rank: it does not follow what a launcher starts.
-std::vector<std::string> rank_argv(const CommandInputs& inputs, const NsysTool& nsys,
-                                   const NsysSettings& settings,
-                                   const std::vector<std::string>& argv) {
-  const auto program =
-      argv.begin() + static_cast<std::ptrdiff_t>(inputs.setup.server->ranks->program);
-  const NsysOutput output = {inputs.session + "-" + kRankPlace,
-                             inputs.bundle / "nsys" / rank_report(kRankPlace),
-                             inputs.system.temporary_directory()};
-  std::vector<std::string> words(argv.begin(), program);
-  for (const std::vector<std::string>& more :
-       {own_command("rank"),
-        {"--"},
-        build_nsys_cmd(nsys, settings, inputs.gate, output, {program, argv.end()})}) {
-    words.insert(words.end(), more.begin(), more.end());
-  }
-  return words;
-}
-
-std::vector<PassCommand> nsys_commands(const CommandInputs& inputs) {
-  if (!inputs.setup.nsys) {
-    return {};
-  }
-  const NsysTool& nsys = *inputs.setup.nsys;
-  const NsysSettings& settings = inputs.setup.options.nsys;
-  const NsysOutput output = {inputs.session, inputs.bundle / "nsys/run.nsys-rep",
-                             inputs.system.temporary_directory()};
-  PassCommand command = profiled_command(inputs, "nsys");
-  command.environment["TMPDIR"] = inputs.scratch.string();
-  const std::optional<ServerSetup>& server = inputs.setup.server;
-  if (server && server->ranks) {
-    command.argv = rank_argv(inputs, nsys, settings, command.argv);
-    command.environment.merge(nsys_gate_environment(inputs.gate));
-    const bool has_post = server->window.num_steps || server->is_started_for_nsys;
-    return {driven(inputs, "nsys", std::move(command), {{}, {}, has_post, {}, true})};
-  }
-  if (server && !server->window.num_steps) {
-    const NsysWindow window = build_nsys_window(nsys, settings, output, command.argv);
-    command.argv = window.launch;
-    return {driven(inputs, "nsys", std::move(command),
-                   {window.start, window.stop, server->is_started_for_nsys, {}})};
-  }
-  command.argv = build_nsys_cmd(nsys, settings, inputs.gate, output, command.argv);
-  command.environment.merge(nsys_gate_environment(inputs.gate));
-  // An engine that counts its steps opens and closes the recording by cudaProfilerStart and Stop.
-  return {server ? driven(inputs, "nsys", std::move(command), {{}, {}, true, {}}) : command};
-}
+namespace {
 
 std::vector<PassCommand> ncu_commands(const CommandInputs& inputs) {
   std::vector<PassCommand> commands;
@@ -112,10 +63,6 @@ std::vector<PassCommand> ncu_commands(const CommandInputs& inputs) {
 }
 
 }  // namespace
-
-std::string rank_report(const std::string& rank) {
-  return fmt::format("rank-{}.nsys-rep", rank);
-}
 
 std::vector<NcuStep> ncu_steps(const NcuPlan& plan, const std::vector<SeenMark>& seen) {
   std::vector<NcuStep> steps;
@@ -141,7 +88,7 @@ std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& tar
       {options.has_baseline, baseline_pass()},
       {options.has_operators, operators_pass()},
       {options.has_companion, companion_pass()},
-      {options.has_nsys, {"nsys", "nsys", nsys_commands, nullptr, nullptr, false, PassKind::kNsys}},
+      {options.has_nsys, nsys_pass()},
       {options.has_torch, torch_pass()},
       {options.has_ncu, {"ncu", "ncu", ncu_commands, nullptr, nullptr, false, PassKind::kNcu}}};
   std::vector<Pass> passes;

@@ -32,7 +32,7 @@ struct PassCommand {
   std::vector<std::string> notes;  // what was taken out of the user's environment
 };
 
-enum class PassKind { kOther, kNsys, kNcu };
+enum class PassKind { kOther, kNcu };
 
 class PassRunner;
 
@@ -79,9 +79,6 @@ struct NcuStep {
 };
 std::vector<NcuStep> ncu_steps(const NcuPlan& plan, const std::vector<SeenMark>& seen);
 
-// Of the nsys folder: the report of a rank, where each has one.
-std::string rank_report(const std::string& rank);
-
 // Of the scratch folder: where the modules of --mark lie, and their notes.
 inline constexpr const char* kMarksFolder = "marks";
 
@@ -104,6 +101,7 @@ Pass prepare_pass();
 Pass baseline_pass();
 Pass operators_pass();
 Pass companion_pass();
+Pass nsys_pass();
 Pass torch_pass();
 
 // For the commands of passes. `folder` is the pass's own. `words` with the placeholders of targets
@@ -114,6 +112,8 @@ std::vector<std::string> filled_for(const CommandInputs& inputs,
 // The program. `traces`: where the engine's own profiler writes; empty: it does not record.
 PassCommand program_command(const CommandInputs& inputs, const std::string& folder,
                             const std::filesystem::path& traces = {}, bool is_profiled = false);
+// The program as a profiler starts it, which has its own injection: ours must not be set.
+PassCommand profiled_command(const CommandInputs& inputs, const std::string& folder);
 
 // Whether the user's environment already gives NVTX a library. It is part of the program, so the
 // stage timer does not take its place.
