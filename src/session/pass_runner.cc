@@ -224,7 +224,7 @@ void PassRunner::run(const Pass& pass) {
   passes_.push_back({pass.name, "", {}, {}, {}});
   try {
     make_inner_folder(artifacts_.path(pass.folder), 0700);
-    pass.kind == PassKind::kNcu ? run_ncu(pass) : pass.run(*this);
+    pass.run(*this);
   } catch (const Error& error) {
     fail(error.kind() == ErrorKind::kEnvironment ? Reason::kToolFailed : Reason::kPassFailed,
          error);
@@ -246,9 +246,7 @@ std::optional<Reason> PassRunner::obstacle(const Pass& pass) {
   if (const auto reason = stop_reason()) {
     return reason;
   }
-  return pass.kind == PassKind::kNcu ? ncu_obstacle()
-         : pass.obstacle == nullptr  ? std::nullopt
-                                     : pass.obstacle(*this);
+  return pass.obstacle == nullptr ? std::nullopt : pass.obstacle(*this);
 }
 
 }  // namespace gpuwhy

@@ -99,14 +99,10 @@ class PassRunner {
 
  private:
   void run(const Pass& pass);
-  void run_ncu(const Pass& pass);
   void skip(const Pass& pass, Reason reason);
   std::optional<Reason> obstacle(const Pass& pass);
-  std::optional<Reason> ncu_obstacle();
-  const std::optional<Profile>& plan_source() const;
 
   std::string without_secrets(const std::vector<std::string>& argv) const;
-  void read_counters();
 
   const Artifacts& artifacts_;
   const SecretValues secrets_;

@@ -46,24 +46,6 @@ PassCommand profiled_command(const CommandInputs& inputs, const std::string& fol
   return command;
 }
 
-namespace {
-
-std::vector<PassCommand> ncu_commands(const CommandInputs& inputs) {
-  std::vector<PassCommand> commands;
-  const PassCommand program = profiled_command(inputs, "ncu");
-  for (const NcuStep& step : inputs.ncu) {
-    commands.push_back(program);
-    commands.back().argv = build_ncu_cmd(*inputs.setup.ncu, inputs.setup.options.ncu, step.filter,
-                                         inputs.bundle / "ncu" / step.report, program.argv);
-    if (inputs.setup.server) {
-      commands.back() = driven(inputs, "ncu", std::move(commands.back()), {});
-    }
-  }
-  return commands;
-}
-
-}  // namespace
-
 std::vector<NcuStep> ncu_steps(const NcuPlan& plan, const std::vector<SeenMark>& seen) {
   std::vector<NcuStep> steps;
   for (const PlannedCommand& command : plan.commands) {
@@ -83,14 +65,13 @@ bool has_own_nvtx_library(const CommandInputs& inputs) {
 }
 
 std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& target) {
-  const std::pair<bool, Pass> all[] = {
-      {target.needs_preparation(), prepare_pass()},
-      {options.has_baseline, baseline_pass()},
-      {options.has_operators, operators_pass()},
-      {options.has_companion, companion_pass()},
-      {options.has_nsys, nsys_pass()},
-      {options.has_torch, torch_pass()},
-      {options.has_ncu, {"ncu", "ncu", ncu_commands, nullptr, nullptr, false, PassKind::kNcu}}};
+  const std::pair<bool, Pass> all[] = {{target.needs_preparation(), prepare_pass()},
+                                       {options.has_baseline, baseline_pass()},
+                                       {options.has_operators, operators_pass()},
+                                       {options.has_companion, companion_pass()},
+                                       {options.has_nsys, nsys_pass()},
+                                       {options.has_torch, torch_pass()},
+                                       {options.has_ncu, ncu_pass()}};
   std::vector<Pass> passes;
   for (const auto& [is_wanted, pass] : all) {
     if (is_wanted) {

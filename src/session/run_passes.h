@@ -32,8 +32,6 @@ struct PassCommand {
   std::vector<std::string> notes;  // what was taken out of the user's environment
 };
 
-enum class PassKind { kOther, kNcu };
-
 class PassRunner;
 
 // A pass: its name, its folder, how its commands are built, and what is made of what they leave.
@@ -47,7 +45,6 @@ struct Pass {
   // Why it cannot run. May choose what the commands depend on. nullptr: it always can.
   std::optional<Reason> (*obstacle)(PassRunner&) = nullptr;
   bool is_preparation = false;  // it starts what makes the program's files, not the program
-  PassKind kind = PassKind::kOther;
 };
 
 // What is known before the first pass.
@@ -103,6 +100,7 @@ Pass operators_pass();
 Pass companion_pass();
 Pass nsys_pass();
 Pass torch_pass();
+Pass ncu_pass();
 
 // For the commands of passes. `folder` is the pass's own. `words` with the placeholders of targets
 // replaced.
