@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The first pass that runs the program: without a profiler, under the stage timer.
+// The program without a profiler, under the stage timer; and once more where other ranks of a job
+// are recorded.
 //
 // It shows which marks there are, how long stages and the whole program take, and which processes
 // mark them: gates, the profiler's overhead and lost children are judged by that.
@@ -10,6 +11,7 @@
 
 #include "base/file.h"
 #include "capture/nvtx_library.h"
+#include "capture/workload.h"
 #include "report/metrics.h"
 #include "serve/drive.h"
 #include "session/pass_parts.h"
@@ -17,6 +19,16 @@
 
 namespace gpuwhy {
 namespace {
+
+// Whether the user's environment already gives NVTX a library. It is part of the program, so the
+// stage timer does not take its place.
+bool has_own_nvtx_library(const CommandInputs& inputs) {
+  std::vector<std::string> ignored;
+  const auto environment =
+      work_environment(inputs.system, inputs.setup.options.workload, false, ignored);
+  const auto found = environment.find(kNvtxInjection);
+  return found != environment.end() && !found->second.empty();
+}
 
 std::vector<PassCommand> baseline_commands(const CommandInputs& inputs) {
   PassCommand command = program_command(inputs, "baseline");
@@ -113,10 +125,23 @@ void run_baseline(PassRunner& runner) {
   read_ranges(runner, step);
 }
 
+std::vector<PassCommand> companion_commands(const CommandInputs& inputs) {
+  return {program_command(inputs, "nsys")};
+}
+
+// Ranks under a profiler do not wait for this one then.
+void run_companion(PassRunner& runner) {
+  runner.add(check_step("companion", runner.setup().options.contract, runner.run_only_step(), {}));
+}
+
 }  // namespace
 
 Pass baseline_pass() {
   return {"baseline", "baseline", baseline_commands, run_baseline};
+}
+
+Pass companion_pass() {
+  return {"companion", "nsys", companion_commands, run_companion};
 }
 
 }  // namespace gpuwhy

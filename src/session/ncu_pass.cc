@@ -80,9 +80,8 @@ void run_ncu(PassRunner& runner) {
   const NcuPlan plan = planned(runner);
   const std::vector<PassCommand> commands = ncu_commands(runner.inputs());
   for (std::size_t i = 0; i < commands.size() && !runner.is_interrupted(); ++i) {
-    runner.progress().note(fmt::format("measuring {} launches, about {:.0f} s",
-                                       plan.commands[i].expected_launches,
-                                       plan.commands[i].forecast_s));
+    runner.note(fmt::format("measuring {} launches, about {:.0f} s",
+                            plan.commands[i].expected_launches, plan.commands[i].forecast_s));
     const StepResult step = runner.run_step(commands[i], runner.setup().options.ncu_limits);
     const std::vector<Breach> found =
         check_ncu_report(runner.inputs().bundle / "ncu" / runner.inputs().ncu[i].report, step);

@@ -78,11 +78,6 @@ std::vector<PassCommand> nsys_commands(const CommandInputs& inputs) {
   return {server ? driven(inputs, "nsys", std::move(command), {{}, {}, true, {}}) : command};
 }
 
-std::vector<int> expected_codes(const NsysSettings& nsys) {
-  // --duration ends the program with SIGTERM.
-  return nsys.duration_s > 0 ? std::vector<int>{143} : std::vector<int>{};
-}
-
 // By what nsys printed alone. What drives a server then says that it died, and names a rank that
 // was not started, as other ranks print too.
 bool agent_has_failed(const StepResult& step) {
@@ -122,13 +117,11 @@ void remove_leftovers(PassRunner& runner) {
   }
   const NsysLeftovers gone = remove_nsys_leftovers(runner.system());
   for (const fs::path& path : gone.files) {
-    runner.progress().note(
-        fmt::format("removed {}, which a killed nsys had left", printable(path.string())));
+    runner.note(fmt::format("removed {}, which a killed nsys had left", printable(path.string())));
   }
   for (const RunningProcess& agent : gone.hung_agents) {
-    runner.progress().note(
-        fmt::format("ended {}, an agent that waited for what a killed nsys had begun",
-                    printable(agent.text())));
+    runner.note(fmt::format("ended {}, an agent that waited for what a killed nsys had begun",
+                            printable(agent.text())));
   }
 }
 
@@ -145,21 +138,18 @@ NsysRun record(PassRunner& runner, const PassCommand& command) {
     if (retry == kMostRetries || runner.is_interrupted() || !agent_has_failed(step)) {
       return {std::move(step), start};
     }
-    runner.progress().note(
-        "nsys failed to start its agent before it started the program; trying again");
+    runner.note("nsys failed to start its agent before it started the program; trying again");
   }
 }
 
 std::vector<Breach> check_report(PassRunner& runner, const fs::path& report, const NsysRun& run) {
   const Gate& gate = runner.inputs().gate;
-  ReportFacts facts{report,           runner.inputs().scratch,
-                    run.start,        gate.kind == GateWish::Kind::kMark,
-                    gate.mark.text(), gate.num_entries};
-  if (gate.kind == GateWish::Kind::kCudaProfilerApi) {
-    facts.is_gated = true;
-    facts.gate_text = "cudaProfilerStart";
-  }
-  return check_nsys_report(facts, run.step);
+  const bool is_by_program = gate.kind == GateWish::Kind::kCudaProfilerApi;
+  return check_nsys_report(
+      {report, runner.inputs().scratch, run.start,
+       is_by_program || gate.kind == GateWish::Kind::kMark,
+       is_by_program ? "cudaProfilerStart" : gate.mark.text(), gate.num_entries},
+      run.step);
 }
 
 // True when the report is where it was asked for, if need be made by the importer.
@@ -169,7 +159,7 @@ bool keep_report(PassRunner& runner, const fs::path& report, const NsysRun& run)
   const fs::path raw = find_with_suffix(runner.inputs().scratch, ".qdstrm");
   if (!fs::exists(report, failure) && !raw.empty() && !nsys.importer.empty() &&
       run.step.end != StepEnd::kAborted) {
-    runner.progress().note("nsys left its raw stream; the importer makes the report of it");
+    runner.note("nsys left its raw stream; the importer makes the report of it");
     import_raw(runner.system(), nsys, raw, report);
   }
   const std::vector<Breach> found = check_report(runner, report, run);
@@ -187,7 +177,8 @@ std::vector<std::string> only_export(PassRunner& runner, const NsysRun& run) {
   const bool has_report = keep_report(runner, report, run);
   // Where there is no report the reason is there, not in the exit code.
   if (has_report || run.step.end != StepEnd::kItself) {
-    runner.add(check_program(runner, run.step, expected_codes(runner.setup().options.nsys)));
+    const bool is_ended = runner.setup().options.nsys.duration_s > 0;  // --duration: by SIGTERM
+    runner.add(check_program(runner, run.step, is_ended ? std::vector{143} : std::vector<int>{}));
   }
   return has_report && export_without_secrets(runner, report, sqlite) ? std::vector{sqlite.string()}
                                                                       : std::vector<std::string>{};
@@ -224,7 +215,6 @@ std::vector<std::string> exports_of_ranks(PassRunner& runner, const NsysRun& run
 }
 
 Profile profile_of_export(PassRunner& runner, const std::string& sqlite) {
-  read_requests(runner);
   ProfileOptions options;
   options.has_timeline = true;
   options.has_requests = runner.results().requests.has_value();
@@ -293,12 +283,12 @@ void run_nsys(PassRunner& runner) {
   hold_back_recordings(runner);
   const Gate& gate = runner.inputs().gate;
   if (gate.kind == GateWish::Kind::kMark) {
-    runner.progress().note(
+    runner.note(
         fmt::format("recording from the first {} ({})", printable(gate.mark.text()), gate.reason));
   }
   const PassCommand command = nsys_commands(runner.inputs()).at(0);
   for (const std::string& note : command.notes) {
-    runner.progress().note(note);
+    runner.note(note);
   }
   const NsysRun run = record(runner, command);
   const std::vector<std::string> files =
@@ -306,8 +296,9 @@ void run_nsys(PassRunner& runner) {
   if (files.empty()) {
     return;
   }
+  read_requests(runner);
   try {
-    runner.results().profile = has_ranks(runner) ? profile_of_files(runner, files, true)
+    runner.results().profile = has_ranks(runner) ? profile_of_files(runner, files)
                                                  : profile_of_export(runner, files.front());
   } catch (const Error& error) {
     return runner.fail(Reason::kReportUnreadable, error);

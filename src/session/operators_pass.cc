@@ -38,7 +38,7 @@ void run_operators(PassRunner& runner) {
   }
   try {
     const Operators operators = operators_of(load_operators_csv(file));
-    runner.progress().note(
+    runner.note(
         fmt::format("{} operators; {} of the time of its passes has a name", operators.rows.size(),
                     format_fraction(fraction_of(operators.covered_ns, operators.whole_ns))));
   } catch (const Error& error) {

@@ -30,8 +30,7 @@ void check_served_window(PassRunner& runner, const Analysis& analysis);
 // What the client measured during the pass. Clients write it only if they are asked to.
 void read_requests(PassRunner& runner);
 // The profile of the recordings that a server's ranks, or its own profiler, wrote.
-Profile profile_of_files(PassRunner& runner, const std::vector<std::string>& paths,
-                         bool has_requests);
+Profile profile_of_files(const PassRunner& runner, const std::vector<std::string>& paths);
 
 // Whether any stage was marked.
 bool has_marks(const std::vector<StageTimes>& times);

@@ -92,18 +92,6 @@ std::string PassRunner::command_line() const {
   return without_secrets(argv);
 }
 
-void PassRunner::add(const std::vector<Breach>& breaches) {
-  breaches_.insert(breaches_.end(), breaches.begin(), breaches.end());
-}
-
-void PassRunner::fail(Reason reason, const std::string& sentence, const std::string& next) {
-  breaches_.push_back({reason, pass_->name, sentence, next, ""});
-}
-
-void PassRunner::warn(Reason reason, const std::string& sentence, const std::string& next) {
-  breaches_.push_back({reason, pass_->name, sentence, next, "", false});
-}
-
 bool PassRunner::is_interrupted() const {
   return std::ranges::find(breaches_, Reason::kInterrupted, &Breach::reason) != breaches_.end();
 }
@@ -135,15 +123,6 @@ std::optional<Reason> PassRunner::stop_reason() const {
   return std::nullopt;
 }
 
-void PassRunner::skip(const Pass& pass, Reason reason) {
-  progress_.begin(pass.name);
-  progress_.end(fmt::format("n/a ({})", code_of(reason)));
-  if (reason == Reason::kNoRecording || reason == Reason::kNoKernels) {
-    progress_.note("the plan for ncu is made from the kernels of a recording");
-  }
-  passes_.push_back({pass.name, "skipped", reason, {}, {}});
-}
-
 StepResult PassRunner::run_step(const PassCommand& command, const StepLimits& limits) {
   PassRecord& record = passes_.back();
   const std::string folder = pass_->folder;
@@ -170,8 +149,8 @@ StepResult PassRunner::run_step(const PassCommand& command, const StepLimits& li
   seen_program_ = seen_program_ ? seen_program_ : seen;
   look_for_signal(pass_->name);
   if (!result.left_over.empty()) {
-    progress_.note(fmt::format("killed leftover processes: {}",
-                               printable(fmt::format("{}", fmt::join(result.left_over, ", ")))));
+    note(fmt::format("killed leftover processes: {}",
+                     printable(fmt::format("{}", fmt::join(result.left_over, ", ")))));
   }
   if (result.has_lost_output) {
     add({{Reason::kLogLost, record.name,
@@ -191,11 +170,7 @@ StepResult PassRunner::run_only_step() {
 }
 
 void PassRunner::prepare() {
-  for (const Pass& pass : setup().passes) {
-    if (pass.is_preparation) {
-      run(pass);
-    }
-  }
+  run_those(true);
   if (stop_reason()) {
     return;
   }
@@ -208,8 +183,12 @@ void PassRunner::prepare() {
 
 void PassRunner::run_passes() {
   write_marks(*this);
+  run_those(false);
+}
+
+void PassRunner::run_those(bool is_preparation) {
   for (const Pass& pass : setup().passes) {
-    if (!pass.is_preparation) {
+    if (pass.is_preparation == is_preparation) {
       run(pass);
     }
   }
@@ -217,11 +196,20 @@ void PassRunner::run_passes() {
 
 void PassRunner::run(const Pass& pass) {
   pass_ = &pass;
-  if (const auto reason = obstacle(pass)) {
-    return skip(pass, *reason);
+  look_for_signal(pass.name);
+  std::optional<Reason> reason = stop_reason();
+  if (!reason && pass.obstacle != nullptr) {
+    reason = pass.obstacle(*this);
   }
   progress_.begin(pass.name);
-  passes_.push_back({pass.name, "", {}, {}, {}});
+  passes_.push_back({pass.name, "skipped", reason, {}, {}});
+  if (reason) {
+    progress_.end(fmt::format("n/a ({})", code_of(*reason)));
+    if (*reason == Reason::kNoRecording || *reason == Reason::kNoKernels) {
+      note("the plan for ncu is made from the kernels of a recording");
+    }
+    return;
+  }
   try {
     make_inner_folder(artifacts_.path(pass.folder), 0700);
     pass.run(*this);
@@ -238,15 +226,6 @@ void PassRunner::run(const Pass& pass) {
   const bool has_failed = failure != breaches_.end();
   progress_.end(has_failed ? fmt::format("failed ({})", code_of(failure->reason)) : "done");
   passes_.back().status = has_failed ? "failed" : "done";
-}
-
-// Why a pass is left out; nothing where it can run.
-std::optional<Reason> PassRunner::obstacle(const Pass& pass) {
-  look_for_signal(pass.name);
-  if (const auto reason = stop_reason()) {
-    return reason;
-  }
-  return pass.obstacle == nullptr ? std::nullopt : pass.obstacle(*this);
 }
 
 }  // namespace gpuwhy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run in progress: its passes, their results, and violations of the contract.
+// A run in progress: its passes, what they hand on, and where the contract was broken.
 #pragma once
 
 #include <chrono>
@@ -69,6 +69,7 @@ class PassRunner {
   const std::vector<PassRecord>& passes() const { return passes_; }
   const std::vector<Breach>& breaches() const { return breaches_; }
   RunResults& results() { return results_; }
+  const RunResults& results() const { return results_; }
   // What was run, for a heading: the program without its folder, the arguments without secrets.
   std::string command_line() const;
   // The program as it was seen in the first pass that had it; nullopt: it was too short.
@@ -79,7 +80,7 @@ class PassRunner {
   const RunSetup& setup() const { return inputs_.setup; }
   const System& system() const { return inputs_.system; }
   const Artifacts& artifacts() const { return artifacts_; }
-  Progress& progress() { return progress_; }
+  void note(const std::string& sentence) { progress_.note(sentence); }
   CommandInputs& inputs() { return inputs_; }
   const SecretValues& secrets() const { return secrets_; }  // of the user's environment
   const Pass& pass() const { return *pass_; }
@@ -87,10 +88,16 @@ class PassRunner {
   // Runs one command: its line goes into cmd.txt, its output into log.txt of the pass's folder.
   StepResult run_step(const PassCommand& command, const StepLimits& limits);
   StepResult run_only_step();
-  void add(const std::vector<Breach>& breaches);
-  void fail(Reason reason, const std::string& sentence, const std::string& next = "");
+  void add(const std::vector<Breach>& breaches) {
+    breaches_.insert(breaches_.end(), breaches.begin(), breaches.end());
+  }
+  void fail(Reason reason, const std::string& sentence, const std::string& next = "") {
+    breaches_.push_back({reason, pass_->name, sentence, next, ""});
+  }
   void fail(Reason reason, const Error& error) { fail(reason, error.what(), error.hint()); }
-  void warn(Reason reason, const std::string& sentence, const std::string& next = "");
+  void warn(Reason reason, const std::string& sentence, const std::string& next = "") {
+    breaches_.push_back({reason, pass_->name, sentence, next, "", false});
+  }
   // The file goes where a signal ends this program before the pass was searched for secrets.
   void hold_back(const std::filesystem::path& file) { unsearched_.emplace_back(file); }
   // Why no further pass makes sense; nullopt where one does.
@@ -98,10 +105,8 @@ class PassRunner {
   bool is_interrupted() const;
 
  private:
+  void run_those(bool is_preparation);
   void run(const Pass& pass);
-  void skip(const Pass& pass, Reason reason);
-  std::optional<Reason> obstacle(const Pass& pass);
-
   std::string without_secrets(const std::vector<std::string>& argv) const;
 
   const Artifacts& artifacts_;

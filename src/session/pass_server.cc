@@ -58,15 +58,11 @@ void read_requests(PassRunner& runner) {
   }
 }
 
-Profile profile_of_files(PassRunner& runner, const std::vector<std::string>& paths,
-                         bool has_requests) {
+Profile profile_of_files(const PassRunner& runner, const std::vector<std::string>& paths) {
   RecordingOptions options;
   options.rules = runner.setup().rules_file;
   options.marks = runner.setup().stage_marks;
-  if (has_requests) {
-    read_requests(runner);
-    options.requests = runner.results().requests ? (runner.folder() / kRequestsFile).string() : "";
-  }
+  options.requests = runner.results().requests ? kRequestsFile : "";
   ProfileWants wants;
   wants.has_timeline = true;
   return profile_alone(paths, options, runner.system(), wants);

@@ -17,7 +17,7 @@ std::vector<PassCommand> prepare_commands(const CommandInputs& inputs) {
 void run_prepare(PassRunner& runner) {
   const TargetWorkload& target = runner.setup().target;
   const std::string file = printable(target.model_file.string());
-  runner.progress().note(fmt::format("making {}", file));
+  runner.note(fmt::format("making {}", file));
   runner.add(check_step("prepare", {}, runner.run_only_step(), {}));
   if (!runner.stop_reason() && target.needs_preparation()) {
     runner.fail(Reason::kWorkloadFailed,

@@ -56,14 +56,6 @@ std::vector<NcuStep> ncu_steps(const NcuPlan& plan, const std::vector<SeenMark>&
   return steps;
 }
 
-bool has_own_nvtx_library(const CommandInputs& inputs) {
-  std::vector<std::string> ignored;
-  const auto environment =
-      work_environment(inputs.system, inputs.setup.options.workload, false, ignored);
-  const auto found = environment.find(kNvtxInjection);
-  return found != environment.end() && !found->second.empty();
-}
-
 std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& target) {
   const std::pair<bool, Pass> all[] = {{target.needs_preparation(), prepare_pass()},
                                        {options.has_baseline, baseline_pass()},

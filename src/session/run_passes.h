@@ -93,7 +93,7 @@ struct CommandInputs {
 // The passes in the order in which they run: later ones use what earlier ones found.
 std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& target);
 
-// Each in a file of its own.
+// One file each; the companion is beside the baseline.
 Pass prepare_pass();
 Pass baseline_pass();
 Pass operators_pass();
@@ -112,10 +112,6 @@ PassCommand program_command(const CommandInputs& inputs, const std::string& fold
                             const std::filesystem::path& traces = {}, bool is_profiled = false);
 // The program as a profiler starts it, which has its own injection: ours must not be set.
 PassCommand profiled_command(const CommandInputs& inputs, const std::string& folder);
-
-// Whether the user's environment already gives NVTX a library. It is part of the program, so the
-// stage timer does not take its place.
-bool has_own_nvtx_library(const CommandInputs& inputs);
 
 // For a dry run. Words in capitals stand for what only a run knows: its folders, and the kernels of
 // a plan that is made from its recording. The environment contains only what a run adds.

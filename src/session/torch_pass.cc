@@ -44,7 +44,10 @@ void run_torch(PassRunner& runner) {
     // The recording of nsys has the report, where there is one.
     std::optional<Profile>& profile = runner.results().profile;
     const bool is_first = !profile;
-    Profile made = profile_of_files(runner, paths, is_first);
+    if (is_first) {
+      read_requests(runner);
+    }
+    Profile made = profile_of_files(runner, paths);
     check_served_window(runner, made.analysis);
     if (is_first) {
       runner.add(check_stages("torch", runner.setup().options.contract,
