@@ -107,7 +107,8 @@ class Tasks {
   void add(std::function<void(PassTimer*)> task) { tasks_.push_back(std::move(task)); }
 
   void run(unsigned num_threads) {
-    std::vector<PassTimer> timers(tasks_.size());
+    std::vector<PassTimer> timers(tasks_.size(),
+                                  timer_ == nullptr ? PassTimer() : timer_->beside());
     std::vector<std::function<void()>> calls;
     calls.reserve(tasks_.size());
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
@@ -325,16 +326,21 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   Diagnostics of_streams;
   Tasks tasks(options.timer);
   tasks.add([&](PassTimer* timer) {
-    attributed.reach([&] {
-      launched.emplace(find_launched(is_communication, options.parallelism, timer, profile));
-    });
+    const auto find_all = [&] {
+      attributed.reach([&] {
+        launched.emplace(find_launched(is_communication, options.parallelism, timer, profile));
+      });
+    };
     if (options.has_timeline) {
       begun.reach([&] {
+        find_all();  // inside: where it fails, what waits for the timeline fails too
         timed(timer, "timeline", [&] {
           maker.emplace(trace, families, stages, attribution, launched->windows,
                         launched->extent.start_ns, launched->extent.end_ns, options.picture);
         });
       });
+    } else {
+      find_all();
     }
     add_ledgers({trace, families, *launched, is_communication}, options, maker ? &*maker : nullptr,
                 timer, profile);
