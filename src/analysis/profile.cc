@@ -9,9 +9,7 @@
 #include "analysis/profile.h"
 
 #include <cstdlib>
-#include <exception>
 #include <functional>
-#include <future>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,7 +28,7 @@
 #include "analysis/steady_work.h"
 #include "analysis/steps.h"
 #include "analysis/stream_overlap.h"
-#include "base/run_tasks.h"
+#include "base/task_graph.h"
 #include "base/text.h"
 
 namespace gpuwhy {
@@ -98,143 +96,120 @@ void take_ledgers(LedgerResult ledgers, Analysis& analysis) {
   analysis.outside_ns = ledgers.outside_ns;
 }
 
-// Steps that run at the same time. Each measures itself with a timer of its own; the times are
-// listed in the order in which the steps were added.
-class Tasks {
- public:
-  explicit Tasks(PassTimer* timer) : timer_(timer) {}
+// What the steps of profile() hand on to each other, beside the profile.
+struct Handover {
+  Handover(Profile& of, const ProfileOptions& with)
+      : made(of),
+        options(with),
+        trace(*of.trace),
+        families(trace, of.rules),
+        is_communication(communication_kernels(trace, families)) {}
 
-  void add(std::function<void(PassTimer*)> task) { tasks_.push_back(std::move(task)); }
+  Profile& made;
+  const ProfileOptions& options;
+  const Trace& trace;
+  const KernelFamilies families;
+  const IsCommunication is_communication;
 
-  void run(unsigned num_threads) {
-    std::vector<PassTimer> timers(tasks_.size(),
-                                  timer_ == nullptr ? PassTimer() : timer_->beside());
-    std::vector<std::function<void()>> calls;
-    calls.reserve(tasks_.size());
-    for (std::size_t i = 0; i < tasks_.size(); ++i) {
-      calls.emplace_back(
-          [this, i, &timers] { tasks_[i](timer_ == nullptr ? nullptr : &timers[i]); });
-    }
-    run_tasks(calls, num_threads);
-    for (std::size_t i = 0; timer_ != nullptr && i < timers.size(); ++i) {
-      timer_->append(timers[i]);
-    }
-  }
-
- private:
-  PassTimer* timer_;
-  std::vector<std::function<void(PassTimer*)>> tasks_;
-};
-
-// Something that tasks wait for. Where it fails, they fail with it.
-class Milestone {
- public:
-  template <typename Step>
-  void reach(Step step) {
-    try {
-      step();
-      promise_.set_value();
-    } catch (...) {
-      promise_.set_exception(std::current_exception());
-      throw;
-    }
-  }
-
-  // Only in tasks that are added after the one that reaches it.
-  void wait() const { reached_.get(); }
-
- private:
-  std::promise<void> promise_;
-  std::shared_future<void> reached_ = promise_.get_future().share();
-};
-
-// Which stage launched each piece of work.
-struct Launched {
   Extent extent;
   RankGroups groups;
   std::vector<StepWindow> windows;
+  std::optional<TimelineMaker> maker;
+  LedgerResult ledgers;
+  std::vector<SteadyWindow> steady;
+  std::vector<std::uint32_t> parts;  // of the model, by kernel
+  std::vector<LayerMap> layer_maps;
+  Diagnostics of_ranges;
+  Diagnostics of_streams;
 };
 
-Launched find_launched(const IsCommunication& is_communication, const Parallelism& parallelism,
-                       PassTimer* timer, Profile& profile) {
-  const Trace& trace = *profile.trace;
-  Stages& stages = profile.stages;
-  Attribution& attribution = profile.attribution;
-  Analysis& analysis = profile.analysis;
-
-  // Stages: where prefill and decode are.
-  const Extent of_work = extent_of(trace);
-  stages = find_stages(trace, profile.rules, of_work.start_ns, of_work.end_ns);
-  const Extent extent = with_marks(of_work, trace, stages);
-  analysis.capture_start_ns = extent.start_ns;
-  analysis.capture_ns = extent.end_ns - extent.start_ns;
+// Where prefill and decode are.
+void add_stages(Handover& at) {
+  Stages& stages = at.made.stages;
+  Analysis& analysis = at.made.analysis;
+  const Extent of_work = extent_of(at.trace);
+  stages = find_stages(at.trace, at.made.rules, of_work.start_ns, of_work.end_ns);
+  at.extent = with_marks(of_work, at.trace, stages);
+  analysis.capture_start_ns = at.extent.start_ns;
+  analysis.capture_ns = at.extent.end_ns - at.extent.start_ns;
   analysis.stage_source = stages.source;
   analysis.engine = stages.engine;
   analysis.diagnostics.insert(analysis.diagnostics.end(), stages.notes.begin(), stages.notes.end());
 
   // Ranks of one model: their marks repeat each other, and each step counts once.
-  RankGroups groups = find_rank_groups(trace, stages, is_communication, parallelism);
-  {
-    const Stages counted = counted_stages(trace, stages, groups);
-    analysis.stages = summarise_stages(counted);
-    analysis.stage_times = time_stages(counted);
-  }
-
-  // Attribution: which stage launched each kernel.
-  attribution = timed(timer, "attribute", [&] { return attribute(trace, stages); });
-  add_orphans(attribution.kernels, trace.kernels.size(), analysis.diagnostics);
-  add_joined(attribution, analysis.diagnostics);
-  std::vector<StepWindow> windows =
-      timed(timer, "step windows", [&] { return find_step_windows(trace, stages, attribution); });
-  return {extent, std::move(groups), std::move(windows)};
+  at.groups = find_rank_groups(at.trace, stages, at.is_communication, at.options.parallelism);
+  const Stages counted = counted_stages(at.trace, stages, at.groups);
+  analysis.stages = summarise_stages(counted);
+  analysis.stage_times = time_stages(counted);
 }
 
-// What the ledger needs of the steps before it.
-struct LedgerNeeds {
-  const Trace& trace;
-  const KernelFamilies& families;
-  const Launched& launched;
-  const IsCommunication& is_communication;
-};
+// Which stage launched each kernel.
+void add_attribution(Profile& profile) {
+  profile.attribution = attribute(*profile.trace, profile.stages);
+  add_orphans(profile.attribution.kernels, profile.trace->kernels.size(),
+              profile.analysis.diagnostics);
+  add_joined(profile.attribution, profile.analysis.diagnostics);
+}
 
-// Ledger, whose gaps go to the timeline if one is made, and the steps, which have its times.
-void add_ledgers(const LedgerNeeds& needs, const ProfileOptions& options, TimelineMaker* maker,
-                 PassTimer* timer, Profile& profile) {
-  const Trace& trace = needs.trace;
-  const Extent& extent = needs.launched.extent;
-  Analysis& analysis = profile.analysis;
-
-  // Gaps between kernels, for the timeline and for late tokens.
-  const GapSink to_timeline = maker != nullptr ? maker->gap_sink() : GapSink();
-  GapSink on_gap = to_timeline;
-  if (options.has_requests) {
-    profile.long_gaps.resize(trace.devices.size());
-    on_gap = [&](std::size_t device, GapCause cause, std::int64_t start_ns, std::int64_t end_ns) {
-      if (end_ns - start_ns >= kLeastGapNs) {
-        profile.long_gaps[device].push_back({start_ns, end_ns, cause.bucket});
-      }
-      if (to_timeline) {
-        to_timeline(device, cause, start_ns, end_ns);
-      }
-    };
+// Where the gaps between kernels go: to the timeline, and to what explains late tokens.
+GapSink gap_sink_of(Handover& at) {
+  const GapSink to_timeline = at.maker ? at.maker->gap_sink() : GapSink();
+  if (!at.options.has_requests) {
+    return to_timeline;
   }
+  std::vector<std::vector<LongGap>>& long_gaps = at.made.long_gaps;
+  long_gaps.resize(at.trace.devices.size());
+  return [to_timeline, &long_gaps](std::size_t device, GapCause cause, std::int64_t start_ns,
+                                   std::int64_t end_ns) {
+    if (end_ns - start_ns >= kLeastGapNs) {
+      long_gaps[device].push_back({start_ns, end_ns, cause.bucket});
+    }
+    if (to_timeline) {
+      to_timeline(device, cause, start_ns, end_ns);
+    }
+  };
+}
 
-  // From here on the buckets of every ledger sum to its window.
-  LedgerResult ledgers = timed(timer, "ledger", [&] {
-    return make_ledgers({trace, profile.stages, profile.attribution, needs.launched.windows,
-                         needs.is_communication, extent.start_ns, extent.end_ns,
-                         model_kernels(trace, needs.families), on_gap});
-  });
-  analysis.devices = summarise_devices(trace, ledgers.busy_ns, analysis.capture_ns);
+// From here on the buckets of every ledger sum to its window.
+void add_ledgers(Handover& at) {
+  at.ledgers = make_ledgers({at.trace, at.made.stages, at.made.attribution, at.windows,
+                             at.is_communication, at.extent.start_ns, at.extent.end_ns,
+                             model_kernels(at.trace, at.families), gap_sink_of(at)});
+  at.made.analysis.devices =
+      summarise_devices(at.trace, at.ledgers.busy_ns, at.made.analysis.capture_ns);
+}
 
-  // Steps: host range, GPU window and period of each.
-  timed(timer, "steps", [&] {
-    analysis.steps = find_steps(trace, profile.stages, needs.launched.groups,
-                                needs.launched.windows, ledgers.own_ns);
-    analysis.steady_window = mark_steady(profile.stages.names, analysis.steps);
-    analysis.rank_groups = summarise_groups(trace, needs.launched.groups, analysis.steps);
-  });
-  take_ledgers(std::move(ledgers), analysis);
+// Host range, GPU window and period of each step, with times of the ledger.
+void add_steps(Handover& at) {
+  const Stages& stages = at.made.stages;
+  Analysis& analysis = at.made.analysis;
+  analysis.steps = find_steps(at.trace, stages, at.groups, at.windows, at.ledgers.own_ns);
+  analysis.steady_window = mark_steady(stages.names, analysis.steps);
+  analysis.rank_groups = summarise_groups(at.trace, at.groups, analysis.steps);
+  take_ledgers(std::move(at.ledgers), analysis);
+}
+
+// Groups of equal launches, and their sums in the kernel table. From here on the times of the
+// stages and `outside` sum to kernel_ns.
+void add_kernels(Handover& at) {
+  const Profile& made = at.made;
+  Analysis& analysis = at.made.analysis;
+  const LaunchTallies tallies = tally_launches(at.trace, made.stages, made.attribution);
+  analysis.launch_groups = group_launches(at.trace, at.families, made.stages, tallies);
+  summarise_kernels(at.trace, at.families, made.stages, made.attribution, tallies, analysis);
+}
+
+void add_counts(Handover& at) {
+  Analysis& analysis = at.made.analysis;
+  // How many kernels of CUDA graphs the names include.
+  if (const GraphNames names = count_graph_names(at.trace); names.num_kernels > 0) {
+    analysis.graph_names = names;
+  }
+  analysis.copies = summarise_copies(at.trace);
+  analysis.num_calls = static_cast<std::int64_t>(at.trace.api_calls.size());
+  analysis.num_numbered_calls = count_numbered_calls(at.trace);
+  analysis.num_captured_launches = static_cast<std::int64_t>(at.trace.captured_launches.size());
+  add_overlaps(at.trace, at.of_streams);
 }
 
 // A window by time cuts passes at its ends, and layers that are left of one look like a whole
@@ -249,44 +224,45 @@ bool is_cut_too_short(const Trace& trace, const Structure& structure) {
          num_passes < kWholeModel;
 }
 
-// Recovers the model and its slow passes and layers. Returns the part of each kernel.
-std::vector<std::uint32_t> add_structure(const KernelFamilies& families, Profile& profile) {
-  const Trace& trace = *profile.trace;
-  Analysis& analysis = profile.analysis;
-  profile.structure = find_structure(trace, families);
-  if (is_cut_too_short(trace, profile.structure)) {
-    profile.structure = {};
-    profile.structure.reason =
+// Recovers the model and its slow passes and layers.
+void add_structure(Handover& at) {
+  const Trace& trace = at.trace;
+  if (trace.kernels.size() == 0) {
+    return;
+  }
+  Structure& structure = at.made.structure;
+  structure = find_structure(trace, at.families);
+  if (is_cut_too_short(trace, structure)) {
+    structure = {};
+    structure.reason =
         "the window holds fewer than three passes, and one that is cut at its ends looks like a model "
         "with fewer layers; choose a longer one, or whole steps with --steps";
   }
-  std::vector<std::uint32_t> parts;
-  analysis.structure = summarise_structure(trace, families, profile.structure, parts);
-  analysis.structure->slow_passes =
-      find_slow_passes(trace, profile.structure, *analysis.structure, parts);
-  analysis.structure->slow_layers =
-      find_slow_layers(trace, profile.structure, *analysis.structure, parts);
-  if (profile.structure.is_found()) {
-    recover_steps(trace, profile.structure, *analysis.structure);
+  StructureSummary& summary = at.made.analysis.structure.emplace(
+      summarise_structure(trace, at.families, structure, at.parts));
+  summary.slow_passes = find_slow_passes(trace, structure, summary, at.parts);
+  summary.slow_layers = find_slow_layers(trace, structure, summary, at.parts);
+  if (structure.is_found()) {
+    recover_steps(trace, structure, summary);
   }
-  return parts;
 }
 
-// Compares the model with the marks. Returns maps of its layers for the timeline.
-std::vector<LayerMap> finish_structure(bool has_timeline, std::int64_t start_ns,
-                                       std::vector<std::uint32_t> parts, Profile& profile) {
-  StructureSummary& summary = *profile.analysis.structure;
-  if (profile.structure.is_found()) {
-    compare_with_marks(profile.structure, profile.stages, profile.attribution, summary);
+// Compares the model with the marks, and maps its layers for the timeline.
+void finish_structure(Handover& at) {
+  Profile& made = at.made;
+  if (!made.analysis.structure) {
+    return;
   }
-  std::vector<LayerMap> maps;
-  if (has_timeline) {
-    maps = map_layers(*profile.trace, profile.structure, summary, parts, start_ns);
+  StructureSummary& summary = *made.analysis.structure;
+  if (made.structure.is_found()) {
+    compare_with_marks(made.structure, made.stages, made.attribution, summary);
   }
-  if (profile.structure.is_found()) {
-    profile.kernel_parts = std::move(parts);
+  if (at.options.has_timeline) {
+    at.layer_maps = map_layers(at.trace, made.structure, summary, at.parts, at.extent.start_ns);
   }
-  return maps;
+  if (made.structure.is_found()) {
+    made.kernel_parts = std::move(at.parts);
+  }
 }
 
 }  // namespace
@@ -301,119 +277,60 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   }
   profile.trace = std::move(std::get<Trace>(recording));
   const Trace& trace = *profile.trace;
-  Stages& stages = profile.stages;
-  Attribution& attribution = profile.attribution;
+  const Stages& stages = profile.stages;
+  const Attribution& attribution = profile.attribution;
   Analysis& analysis = profile.analysis;
   analysis.capture = trace.capture;
   analysis.diagnostics = trace.diagnostics;
   analysis.diagnostics.insert(analysis.diagnostics.end(), profile.rules.notes.begin(),
                               profile.rules.notes.end());
 
-  const KernelFamilies families(trace, profile.rules);
-  const IsCommunication is_communication = communication_kernels(trace, families);
-
-  // The steps below read the trace and the results of those that they wait for, and each writes
-  // fields of its own: they run at the same time, the longest chain first.
-  std::optional<Launched> launched;
-  std::vector<SteadyWindow> steady;
-  std::vector<std::uint32_t> parts;
-  std::vector<LayerMap> layer_maps;
-  Milestone attributed;
-  Milestone modelled;
-  std::optional<TimelineMaker> maker;
-  Milestone begun;  // the timeline
-  Diagnostics of_ranges;
-  Diagnostics of_streams;
-  Tasks tasks(options.timer);
-  tasks.add([&](PassTimer* timer) {
-    const auto find_all = [&] {
-      attributed.reach([&] {
-        launched.emplace(find_launched(is_communication, options.parallelism, timer, profile));
-      });
-    };
-    if (options.has_timeline) {
-      begun.reach([&] {
-        find_all();  // inside: where it fails, what waits for the timeline fails too
-        timed(timer, "timeline", [&] {
-          maker.emplace(trace, families, stages, attribution, launched->windows,
-                        launched->extent.start_ns, launched->extent.end_ns, options.picture);
-        });
-      });
-    } else {
-      find_all();
-    }
-    add_ledgers({trace, families, *launched, is_communication}, options, maker ? &*maker : nullptr,
-                timer, profile);
-    steady = steady_windows(trace, analysis.ledgers);
-    analysis.kernel_chains = timed(timer, "kernel chains", [&] {
-      return find_kernel_chains(trace, families, stages, attribution, steady);
-    });
+  // Each step reads the trace and the results of those that it needs, and writes fields of its own.
+  // The longest chain comes first.
+  Handover at(profile, options);
+  TaskGraph graph(options.timer);
+  const auto staged = graph.add("stages", {}, [&] { add_stages(at); });
+  const auto attributed = graph.add("attribute", {staged}, [&] { add_attribution(profile); });
+  const auto windowed = graph.add("step windows", {attributed}, [&] {
+    at.windows = find_step_windows(trace, stages, attribution);
   });
-  tasks.add([&](PassTimer* timer) {
-    // The model is found in the order of kernels alone.
-    modelled.reach([&] {
-      if (trace.kernels.size() > 0) {
-        timed(timer, "structure", [&] { parts = add_structure(families, profile); });
-      }
-    });
-  });
+  auto begun = windowed;  // ledgers tell the timeline their gaps
   if (options.has_timeline) {
-    tasks.add([&](PassTimer* timer) {
-      begun.wait();
-      timed(timer, "slices", [&] { maker->add_work(); });
+    begun = graph.add("timeline", {windowed}, [&] {
+      at.maker.emplace(trace, at.families, stages, attribution, at.windows, at.extent.start_ns,
+                       at.extent.end_ns, options.picture);
     });
   }
-  tasks.add([&](PassTimer* timer) {
-    attributed.wait();
-    // Groups of equal launches, and their sums in the kernel table. From here on the times of the
-    // stages and `outside` sum to kernel_ns.
-    timed(timer, "kernels", [&] {
-      const LaunchTallies tallies = tally_launches(trace, stages, attribution);
-      analysis.launch_groups = group_launches(trace, families, stages, tallies);
-      summarise_kernels(trace, families, stages, attribution, tallies, analysis);
-    });
-    // Framework operators behind the kernels.
-    analysis.operators = timed(timer, "operators", [&] {
-      return summarise_operators(trace, stages, attribution, analysis.kernel_ns);
-    });
+  const auto ledgers = graph.add("ledger", {begun}, [&] { add_ledgers(at); });
+  const auto stepped = graph.add("steps", {ledgers}, [&] { add_steps(at); });
+  const auto chained = graph.add("kernel chains", {stepped}, [&] {
+    at.steady = steady_windows(trace, analysis.ledgers);
+    analysis.kernel_chains = find_kernel_chains(trace, at.families, stages, attribution, at.steady);
   });
-  tasks.add([&](PassTimer* timer) {
-    attributed.wait();
-    // Kernels launched by each NVTX range.
-    analysis.ranges =
-        timed(timer, "ranges", [&] { return summarise_ranges(trace, attribution, &of_ranges); });
+  // The model is found in the order of kernels alone.
+  const auto modelled = graph.add("structure", {}, [&] { add_structure(at); });
+  if (options.has_timeline) {
+    const auto sliced = graph.add("slices", {begun}, [&] { at.maker->add_work(); });
+    graph.add("finish timeline", {ledgers, sliced}, [&] { profile.timeline = at.maker->finish(); });
+  }
+  const auto summed = graph.add("kernels", {attributed}, [&] { add_kernels(at); });
+  graph.add("operators", {summed}, [&] {
+    analysis.operators = summarise_operators(trace, stages, attribution, analysis.kernel_ns);
+  });
+  graph.add("steady phase", {summed, chained},
+            [&] { measure_steady(trace, stages, attribution, at.steady, analysis); });
+  graph.add("ranges", {attributed}, [&] {
+    analysis.ranges = summarise_ranges(trace, attribution, &at.of_ranges);
     analysis.host_phases = find_host_phases(analysis.ranges, stages.engine);
   });
-  tasks.add([&](PassTimer* timer) {
-    attributed.wait();
-    // The time that each stage launched.
-    add_kernel_time(trace, stages, attribution, analysis.stages);
-    // The model and the marks.
-    modelled.wait();
-    if (trace.kernels.size() > 0) {
-      layer_maps = timed(timer, "layers", [&] {
-        return finish_structure(options.has_timeline, launched->extent.start_ns, std::move(parts),
-                                profile);
-      });
-    }
-  });
-  tasks.add([&](PassTimer* timer) {
-    timed(timer, "counts", [&] {
-      // How many kernels of CUDA graphs the names above include.
-      if (const GraphNames names = count_graph_names(trace); names.num_kernels > 0) {
-        analysis.graph_names = names;
-      }
-      analysis.copies = summarise_copies(trace);
-      analysis.num_calls = static_cast<std::int64_t>(trace.api_calls.size());
-      analysis.num_numbered_calls = count_numbered_calls(trace);
-      analysis.num_captured_launches = static_cast<std::int64_t>(trace.captured_launches.size());
-      add_overlaps(trace, of_streams);
-    });
-  });
-  tasks.run(options.num_threads);
+  graph.add("kernel time", {attributed},
+            [&] { add_kernel_time(trace, stages, attribution, analysis.stages); });
+  graph.add("layers", {attributed, modelled}, [&] { finish_structure(at); });
+  graph.add("counts", {}, [&] { add_counts(at); });
+  graph.run(options.num_threads);
 
   // What needs the results of several of them.
-  for (const Diagnostics& found : {of_ranges, of_streams}) {
+  for (const Diagnostics& found : {at.of_ranges, at.of_streams}) {
     analysis.diagnostics.insert(analysis.diagnostics.end(), found.begin(), found.end());
   }
   for (RangeTotal& range : analysis.ranges) {
@@ -421,12 +338,7 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   }
   analysis.possible_marks =
       possible_marks(stages, analysis.ranges, analysis.kernel_ns - analysis.opaque_graph_ns);
-  timed(options.timer, "steady phase",
-        [&] { measure_steady(trace, stages, attribution, steady, analysis); });
-  if (maker) {
-    profile.timeline = timed(options.timer, "timeline", [&] { return maker->finish(); });
-  }
-  profile.timeline.layer_maps = std::move(layer_maps);
+  profile.timeline.layer_maps = std::move(at.layer_maps);
   if (profile.structure.is_found()) {
     add_disagreement(*analysis.structure, analysis.diagnostics);
   }

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/run_tasks.h"
+#include "base/task_graph.h"
 
 namespace gpuwhy {
 namespace {

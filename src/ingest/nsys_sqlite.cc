@@ -19,7 +19,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/run_tasks.h"
+#include "base/task_graph.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "ingest/bounded_text.h"

@@ -18,7 +18,7 @@
 #include "analysis/clock_alignment.h"
 #include "analysis/rank_names.h"
 #include "base/error.h"
-#include "base/run_tasks.h"
+#include "base/task_graph.h"
 #include "base/text.h"
 
 namespace gpuwhy {

@@ -53,8 +53,9 @@ void read_mark_notes(PassRunner& runner) {
 }
 
 bool has_marks(const std::vector<StageTimes>& times) {
-  return std::any_of(times.begin(), times.end(),
-                     [](const StageTimes& stage) { return stage.stage != "all"; });
+  return std::any_of(times.begin(), times.end(), [](const StageTimes& stage) {
+    return stage.stage.kind != RowKind::kUnmarked;
+  });
 }
 
 std::map<std::string, std::int64_t> instances_of(const std::vector<StageTimes>& times) {

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/run_tasks.h"
+#include "base/task_graph.h"
 #include "fleet/summary/summary_file.h"
 #include "session/own_files.h"
 #include "session/rank_run.h"
