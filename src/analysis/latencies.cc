@@ -103,7 +103,7 @@ Latency time_to_first_token(const Analysis& analysis,
   }
   latency.basis =
       has_work ? "from the start of a prefill mark to its end or that of its GPU work" : kNoGpuWork;
-  set_times(times_of_durations({}, std::move(durations)), latency);
+  set_times(times_of_durations(std::move(durations)), latency);
   return latency;
 }
 
@@ -125,7 +125,7 @@ Latency time_per_token_of_loops(const std::vector<const StageStep*>& loops) {
     return latency;
   }
   latency.basis = "length of a decode loop over its tokens";
-  set_times(times_of_durations({}, std::move(durations)), latency);
+  set_times(times_of_durations(std::move(durations)), latency);
   return latency;
 }
 
@@ -162,7 +162,7 @@ Latency time_per_token(const Analysis& analysis, const std::vector<const StageSt
   } else {
     latency.basis = "period on the GPU of " + analysis.steady_window;
   }
-  set_times(times_of_durations({}, std::move(periods)), latency);
+  set_times(times_of_durations(std::move(periods)), latency);
   return latency;
 }
 

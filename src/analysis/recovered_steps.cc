@@ -374,7 +374,7 @@ RecoveredTimes times_of(std::vector<std::int64_t> lengths_ns, const char* basis,
     times.reason = reason;
     return times;
   }
-  const StageTimes all = times_of_durations("", std::move(lengths_ns));
+  const StageTimes all = times_of_durations(std::move(lengths_ns));
   times.n = all.n;
   times.mean_ns = all.mean_ns;
   times.p50_ns = all.p50_ns;

@@ -139,9 +139,8 @@ std::vector<StageTimes> time_stages(const Stages& stages) {
   return all;
 }
 
-StageTimes times_of_durations(RowName stage, std::vector<std::int64_t> durations) {
+StageTimes times_of_durations(std::vector<std::int64_t> durations) {
   StageTimes times;
-  times.stage = std::move(stage);
   if (!durations.empty()) {
     const std::int64_t first_ns = durations.front();
     fill(std::move(durations), first_ns, 0, times);

@@ -28,8 +28,8 @@ struct StageTimes {
 };
 std::vector<StageTimes> time_stages(const Stages& stages);
 
-// The same statistics of any durations of a stage, in time order.
-StageTimes times_of_durations(RowName stage, std::vector<std::int64_t> durations);
+// The same statistics of any durations, in time order, without a stage.
+StageTimes times_of_durations(std::vector<std::int64_t> durations);
 
 // Profiler overhead of a stage: its mean under the profiler relative to its mean without. If there
 // are other instances, the first is excluded from both, because a gated recording stretches it.

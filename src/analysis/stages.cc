@@ -114,6 +114,11 @@ class Finder {
     return static_cast<std::uint32_t>(stages_.names.size() - 1);
   }
 
+  std::vector<RowName>::iterator find_role(StageRole role) {
+    return std::ranges::find_if(stages_.names,
+                                [&](const RowName& name) { return role_of(name) == role; });
+  }
+
   StageInstance& add(std::size_t row, std::string_view stage) {
     const Ranges& ranges = trace_.ranges;
     StageInstance instance;
@@ -146,7 +151,7 @@ class Finder {
     if (stages_.are_steps) {
       return;
     }
-    const auto step = std::ranges::find(stages_.names, StageRole::kStep, role_of);
+    const auto step = find_role(StageRole::kStep);
     const auto number = static_cast<std::uint32_t>(step - stages_.names.begin());
     std::map<std::uint16_t, std::set<std::uint32_t>> threads;  // by process
     for (const StageInstance& instance : stages_.instances) {
@@ -163,12 +168,11 @@ class Finder {
 
   // decode_step lies inside decode where there is one; alone, it is decode.
   void nest_steps() {
-    const auto step = std::ranges::find(stages_.names, StageRole::kDecodeStep, role_of);
+    const auto step = find_role(StageRole::kDecodeStep);
     if (step == stages_.names.end()) {
       return;
     }
-    const bool has_decode =
-        std::ranges::find(stages_.names, StageRole::kDecode, role_of) != stages_.names.end();
+    const bool has_decode = find_role(StageRole::kDecode) != stages_.names.end();
     if (has_decode) {
       stages_.is_nested[static_cast<std::size_t>(step - stages_.names.begin())] = true;
     } else {

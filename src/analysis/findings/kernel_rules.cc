@@ -302,7 +302,7 @@ std::string where_to_look(const Analysis& analysis, const RowName& stage) {
           std::find_if(analysis.structure->passes.begin(), analysis.structure->passes.end(),
                        [&](const PassSummary& one) { return one.pass == part.pass; });
       if (part.above_roof_ns && pass != analysis.structure->passes.end() &&
-          (pass->kind == stage || analysis.structure->passes.size() == 1)) {
+          (pass->kind == stage.text() || analysis.structure->passes.size() == 1)) {
         above_ns[part.part] += *part.above_roof_ns;
       }
     }

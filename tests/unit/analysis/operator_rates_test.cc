@@ -38,7 +38,7 @@ class RateCase {
 
   OperatorRates rates() {
     const Trace trace = made_.finish();
-    return operator_rates(trace, {"prefill"}, launched_);
+    return operator_rates(trace, {row_name("prefill")}, launched_);
   }
 
  private:
