@@ -180,13 +180,13 @@ void finish_kernel_table(Analysis& analysis) {
             });
 
   // If more than a tenth of the time has no family, the names deserve a rule.
-  const auto other = families.find(std::string(kOther));
+  const auto other = families.find(std::string(kOtherFamily));
   if (other != families.end() && other->second.total_ns * 10 > analysis.kernel_ns) {
     for (const KernelRecord& record : analysis.kernels) {
       const bool is_new =
           std::find(analysis.unmatched_names.begin(), analysis.unmatched_names.end(),
                     record.kernel_name) == analysis.unmatched_names.end();
-      if (record.family == kOther && is_new && analysis.unmatched_names.size() < 10) {
+      if (record.family == kOtherFamily && is_new && analysis.unmatched_names.size() < 10) {
         analysis.unmatched_names.push_back(record.kernel_name);
       }
     }

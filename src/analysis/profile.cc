@@ -124,7 +124,7 @@ struct Handover {
 };
 
 // Where prefill and decode are.
-void add_stages(Handover& at) {
+void find_all_stages(Handover& at) {
   Stages& stages = at.made.stages;
   Analysis& analysis = at.made.analysis;
   const Extent of_work = extent_of(at.trace);
@@ -199,7 +199,7 @@ void add_kernels(Handover& at) {
   summarise_kernels(at.trace, at.families, made.stages, made.attribution, tallies, analysis);
 }
 
-void add_counts(Handover& at) {
+void count_rows(Handover& at) {
   Analysis& analysis = at.made.analysis;
   // How many kernels of CUDA graphs the names include.
   if (const GraphNames names = count_graph_names(at.trace); names.num_kernels > 0) {
@@ -289,7 +289,7 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   // The longest chain comes first.
   Handover at(profile, options);
   TaskGraph graph(options.timer);
-  const auto staged = graph.add("stages", {}, [&] { add_stages(at); });
+  const auto staged = graph.add("stages", {}, [&] { find_all_stages(at); });
   const auto attributed = graph.add("attribute", {staged}, [&] { add_attribution(profile); });
   const auto windowed = graph.add("step windows", {attributed}, [&] {
     at.windows = find_step_windows(trace, stages, attribution);
@@ -326,7 +326,7 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   graph.add("kernel time", {attributed},
             [&] { add_kernel_time(trace, stages, attribution, analysis.stages); });
   graph.add("layers", {attributed, modelled}, [&] { finish_structure(at); });
-  graph.add("counts", {}, [&] { add_counts(at); });
+  graph.add("counts", {}, [&] { count_rows(at); });
   graph.run(options.num_threads);
 
   // What needs the results of several of them.

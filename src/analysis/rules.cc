@@ -105,7 +105,7 @@ std::string_view family_of(const Rules& rules, std::string_view kernel_name) {
       }
     }
   }
-  return kOther;
+  return kOtherFamily;
 }
 
 }  // namespace gpuwhy

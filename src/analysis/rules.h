@@ -33,7 +33,7 @@ struct Rules {
 };
 
 inline constexpr std::string_view kCommunication = "communication";
-inline constexpr std::string_view kOther = "other";
+inline constexpr std::string_view kOtherFamily = "other";
 inline constexpr std::string_view kOpaqueGraph = "cuda_graph (opaque)";
 
 // Whether a range is one that the rule names.
@@ -45,7 +45,7 @@ bool fits(const StageRule& rule, std::string_view domain, std::string_view text)
 void add_marks(const std::vector<std::string>& marks, const std::vector<std::string>& steps,
                Rules& rules);
 
-// The family of a kernel by its name; kOther if no rule matches.
+// The family of a kernel by its name; kOtherFamily if no rule matches.
 std::string_view family_of(const Rules& rules, std::string_view kernel_name);
 
 }  // namespace gpuwhy

@@ -344,7 +344,7 @@ class KindSummary {
     for (const Slot& slot : block.slots()) {
       PartSummary row;
       row.pass = name;
-      row.family = kOther;
+      row.family = kOtherFamily;
       row.place = fmt::format("{} {}", name_of(where, letter), rows.size() + 1);
       const auto most = std::max_element(slot.names_ns.begin(), slot.names_ns.end(),
                                          [&](const auto& a, const auto& b) {
