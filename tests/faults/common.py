@@ -126,6 +126,15 @@ class Command:
         return "incomplete, said"
 
 
+class Printing(Command):
+    """A command whose output is the file that it leaves."""
+
+    def run(self, folder, environment=None, **options):
+        result = super().run(folder, environment, **options)
+        (folder / "stdout").write_text(result.stdout)
+        return result
+
+
 def verify_bundle(program, folder):
     bundles = list(folder.iterdir())
     assert len(bundles) == 1, bundles
@@ -181,6 +190,13 @@ def commands(program, workload, scratch):
             Command("compare --out", [program, "compare", recording, "--to", other, "--out", "{}/c.html"], good=(0, 4)),
             Command("merge", [program, "merge", scratch / "ranks/1", "--out", "{}/all.gpuwhy", "--html", "{}/all.html"]),
             Command("scrub", [program, "scrub", "{}"], with_secrets)]
+
+
+def analyses(program, scratch, threads):
+    """One recording, analyzed with several numbers of threads, with the picture of a page and without."""
+    recording = scratch / "run.sqlite"
+    return [kind(f"analyze{' --out' if words else ''}, {number} threads", [program, "analyze", recording, "--threads", number, *words])
+            for number in threads for kind, words in ((Printing, []), (Command, ["--out", "{}"]))]
 
 
 class Outcomes:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loaded before the C library (LD_PRELOAD), it makes one call on files below a folder go wrong:
+// Loaded before the C library (LD_PRELOAD), it makes one call on files below a folder go wrong, or
+// a request for memory:
 //
 //   GPUWHY_FAULT_DIR    the folder; calls on other files are left alone
 //   GPUWHY_FAULT_KIND   full   from the n-th write on the disk is full (ENOSPC)
@@ -11,6 +12,8 @@
 //                       rename the n-th rename fails with EIO
 //                       term   at the n-th write the process gets SIGTERM
 //                       kill   at the n-th write the process is killed
+//                       memory the n-th request for 4 KiB or more is refused (ENOMEM); the folder
+//                              does not matter
 //                       forwards, backwards  from the n-th question for the time of day on, the
 //                              clock is an hour ahead, or behind; the folder does not matter
 //   GPUWHY_FAULT_AT     n, from 1
@@ -32,7 +35,7 @@
 
 namespace {
 
-enum class Call { kWrite, kCreate, kRename, kClock };
+enum class Call { kWrite, kCreate, kRename, kClock, kMemory };
 
 const char* setting(const char* name) {
   const char* value = getenv(name);
@@ -66,7 +69,7 @@ bool is_ours(int descriptor) {
 
 // Whether this call, one of ours, is the one to go wrong.
 bool is_due(Call call) {
-  static long counts[4];
+  static long counts[5];
   static const long kAt = atol(setting("GPUWHY_FAULT_AT"));
   const long count = __atomic_add_fetch(&counts[static_cast<int>(call)], 1, __ATOMIC_RELAXED);
   const bool lasts = (call == Call::kWrite && is_kind("full")) || call == Call::kClock;
@@ -84,8 +87,8 @@ Function* real(const char* name) {
 
 // 0: go on; 1: half of it; -1: errno is set.
 int judge_write(int descriptor) {
-  if (is_kind("create") || is_kind("rename") || is_clock_kind() || !is_ours(descriptor) ||
-      !is_due(Call::kWrite)) {
+  if (is_kind("create") || is_kind("rename") || is_kind("memory") || is_clock_kind() ||
+      !is_ours(descriptor) || !is_due(Call::kWrite)) {
     return 0;
   }
   if (is_kind("kill") || is_kind("term")) {
@@ -97,6 +100,11 @@ int judge_write(int descriptor) {
   const int error = is_kind("full") ? ENOSPC : is_kind("eio") ? EIO : is_kind("eintr") ? EINTR : 0;
   errno = error;
   return error == 0 ? 0 : -1;
+}
+
+bool denies_memory(size_t size) {
+  constexpr size_t kPage = 4096;
+  return size >= kPage && is_kind("memory") && is_due(Call::kMemory);
 }
 
 time_t clock_error_s(clockid_t clock) {
@@ -118,6 +126,16 @@ bool denies_creation(const char* path, int flags) {
 }  // namespace
 
 extern "C" {
+
+void* __libc_malloc(size_t size);  // of glibc
+
+void* malloc(size_t size) noexcept {
+  if (denies_memory(size)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return __libc_malloc(size);
+}
 
 ssize_t write(int descriptor, const void* data, size_t size) {
   static auto* const kReal = real<ssize_t(int, const void*, size_t)>("write");
