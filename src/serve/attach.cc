@@ -5,6 +5,7 @@
 #include "serve/attach.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <thread>
 
@@ -22,12 +23,13 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// Throws kFailure if the client fails. A signal ends it.
-void run_client(const AttachOptions& options) {
+// Throws kFailure if the client fails. A signal ends it, and so does a window that did not open.
+void run_client(const AttachOptions& options, const std::atomic<bool>& is_refused) {
   Step step;
   step.process = {options.client, options.environment};
   step.log = "/dev/null";
   step.limits.timeout = options.most_wait;
+  step.is_done = &is_refused;
   const StepResult ended = supervise(step, [](const StepProgress&) {});
   if (ended.end == StepEnd::kTimeout) {
     throw Error(ErrorKind::kFailure,
@@ -87,30 +89,34 @@ std::vector<fs::path> record_window(const AttachOptions& options,
   }
   const TraceFolder folder(options.traces);
   const std::string body = options.body.empty() ? window_body(options.wish, false) : options.body;
+  std::atomic<bool> is_refused{false};
   // A window that stays open would slow the server down for good.
-  const bool is_recorded = record_part(
-      options.wish,
-      {[&] {
-         require(post_to_server(options.url + options.start_path, body, options.most_wait));
-         return true;
-       },
-       [&] {
-         if (!options.client.empty()) {
-           run_client(options);
-           return true;
-         }
-         const Clock::time_point until = Clock::now() + options.window;
-         while (Clock::now() < until && !is_stopped()) {
-           std::this_thread::sleep_for(std::chrono::milliseconds(50));
-         }
-         return true;
-       },
-       [&] {
-         // SGLang refuses to stop what has stopped after its last step.
-         require(post_to_server(options.url + options.stop_path, "{}", options.most_wait,
-                                options.wish.num_steps.has_value()));
-         return true;
-       }});
+  const bool is_recorded =
+      record_part(options.wish,
+                  {[&] {
+                     const std::string refusal =
+                         post_to_server(options.url + options.start_path, body, options.most_wait);
+                     is_refused = !refusal.empty();
+                     require(refusal);
+                     return true;
+                   },
+                   [&] {
+                     if (!options.client.empty()) {
+                       run_client(options, is_refused);
+                       return true;
+                     }
+                     const Clock::time_point until = Clock::now() + options.window;
+                     while (Clock::now() < until && !is_stopped() && !is_refused) {
+                       std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                     }
+                     return true;
+                   },
+                   [&] {
+                     // SGLang refuses to stop what has stopped after its last step.
+                     require(post_to_server(options.url + options.stop_path, "{}",
+                                            options.most_wait, options.wish.num_steps.has_value()));
+                     return true;
+                   }});
   if (!is_recorded && !is_stopped()) {
     throw Error(
         ErrorKind::kContract,

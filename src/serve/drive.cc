@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -23,6 +24,7 @@
 #include "base/file.h"
 #include "base/json_fwd.h"
 #include "capture/nsys_leftovers.h"
+#include "capture/processes.h"
 #include "net/http.h"
 #include "serve/last_statement.h"
 
@@ -265,7 +267,7 @@ DriveResult drive(const DriveScript& script,
   std::thread second([&] {
     try {
       conductor.run();
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       problem = error.what();
     }
     is_done = true;
@@ -277,7 +279,7 @@ DriveResult drive(const DriveScript& script,
   step.limits.timeout = std::chrono::hours(24 * 365);
   step.is_done = &is_done;
   StepResult ended;
-  std::optional<Error> not_started;
+  std::exception_ptr failure;
   try {
     ended = supervise(step, [&](const StepProgress& progress) {
       if (!progress.output.empty()) {
@@ -287,14 +289,21 @@ DriveResult drive(const DriveScript& script,
         rank_output.add(progress.output);
       }
     });
-  } catch (const Error& error) {
-    not_started = error;
+  } catch (...) {
+    failure = std::current_exception();
   }
   const bool has_died = !is_done.load();
   is_server_gone = true;
+  // supervise() has ended everything, unless it failed: nobody waits for a client then.
+  while (failure && !is_done) {
+    for (const RunningProcess& process : descendants()) {
+      ::kill(process.pid, SIGKILL);
+    }
+    std::this_thread::sleep_for(milliseconds(20));
+  }
   second.join();
-  if (not_started) {
-    throw *not_started;
+  if (failure) {
+    std::rethrow_exception(failure);
   }
   DriveResult result = conductor.result;
   result.server_exit_code = ended.exit_code;

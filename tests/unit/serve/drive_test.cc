@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/drive.h"
 
+#include <chrono>
+#include <stdexcept>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -107,6 +110,26 @@ TEST(Drive, TheClientDecides) {
   EXPECT_GT(failed.end_ns, failed.start_ns);
   script.client = {directory.add_script("client", "exit 0\n").string()};
   EXPECT_EQ(drive(script, [](std::string_view) {}).failure, std::nullopt);
+}
+
+// The client would run for a minute more.
+TEST(Drive, WhoeverReadsTheOutputMayFail) {
+  const TemporaryDirectory directory;
+  DriveScript script;
+  script.server.argv = {
+      directory.add_script("server", "sleep 0.3; echo here; exec sleep 60\n").string()};
+  script.server.environment = {{"PATH", "/usr/bin:/bin"}};
+  script.client = {directory.add_script("client", "exec sleep 60\n").string()};
+  script.client_environment = {{"PATH", "/usr/bin:/bin"}};
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THROW(drive(script,
+                     [](std::string_view text) {
+                       if (!text.empty()) {
+                         throw std::runtime_error("no terminal");
+                       }
+                     }),
+               std::runtime_error);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
 TEST(Drive, AResultThatIsNotWholeIsNone) {
