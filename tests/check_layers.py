@@ -7,6 +7,7 @@ them there, so the rule has one home. It also keeps printing, exiting and the en
 the one file that wraps it, and wants each type name of the headers to be defined once, since all live in one namespace.
 Only a format's own importer contains its name; other files ask its FormatInfo.
 No file compares a row's kind or a stage's role with its word: it asks RowName and role_of() (decisions/018).
+The names of a bundle's files are in LAYOUT alone, which every layer may include: it is nothing but names.
 A layer that other programs load (LOADED) shares no code with this one, only the headers named in SHARED_HEADERS.
 
 The JSON library is the slowest header to compile, so the number of sources that include it, directly or through other
@@ -24,6 +25,9 @@ from violations import main
 
 # Of a folder that is loaded into other programs: the headers that say what it leaves behind.
 SHARED_HEADERS = {"nvtx": {"nvtx/range_file.h", "nvtx/nvtx_abi.h"}}
+
+LAYOUT = "bundle/layout.h"
+LITERAL = re.compile(r'"((?:[^"\s]*/)?([^"\s/]+))"')  # a name or a path; sentences have blanks
 
 MAX_JSON_SOURCES = 67
 JSON_LIBRARY = "nlohmann/json.hpp"
@@ -83,6 +87,8 @@ def violations(source):
     layers = allowed_includes(source)
     formats = {name: path.relative_to(source) for path in (source / "src/ingest").glob("*.cc")
                for name in FORMAT.findall(path.read_text())}
+    layout = COMMENT.sub("", (source / "src" / LAYOUT).read_text())
+    file_names = {name for _, name in LITERAL.findall(INCLUDE.sub("", layout)) if "." in name}
     found = []
     homes = {}
     compared = set()
@@ -95,7 +101,7 @@ def violations(source):
             name = path.relative_to(source)
             text = path.read_text()
             for header, included in INCLUDE.findall(text):
-                if included not in allowed:
+                if included not in allowed and header != LAYOUT:
                     found.append(f"{name} includes {included}/, which {folder.name} may not use")
                 elif included != folder.name and header not in SHARED_HEADERS.get(included, {header}):
                     found.append(f"{name} includes {header}, which is only for programs that load {included}")
@@ -103,6 +109,9 @@ def violations(source):
             if problem:
                 found.append(f"{name} {problem}")
             code = COMMENT.sub("", text)
+            for literal, file_name in LITERAL.findall(code):
+                if file_name in file_names and str(name) != f"src/{LAYOUT}":
+                    found.append(f'{name} has "{literal}": {LAYOUT} names the files of a bundle')
             for format_name, home in formats.items():
                 if format_name in code and name != home:
                     found.append(f"{name} knows the format {format_name}: only {home} does")
@@ -181,6 +190,8 @@ PLANTS = [
     ("src/report/verdict.cc", 'bool f(auto row) { return row.stage.text() == "capture"; }\n', "compares with a row's word"),
     ("src/compare/pace.cc", 'bool f(auto stage) { return "decode" != stage; }\n', "compares with a row's word"),
     ("src/base/text.h", '#include "base/json.h"\n', "include all of nlohmann/json.hpp"),
+    ("src/cli/commands/list.cc", 'auto log = folder + "/log.txt";\n', "names the files of a bundle"),
+    ("src/session/version.cc", 'auto sentence = "see log.txt"; auto page = "report.html";\n', "names the files of a bundle"),
     ("src/stray/stray.cc", "int x;\n", "no layer"),
     ("src/base/headless.cc", "// SPDX-License-Identifier: Apache-2.0\n#include <string>\n", "has no head"),
     ("src/base/riddle.cc", "// SPDX-License-Identifier: Apache-2.0\n//\n// Where does a\n// number go?\n", "asks"),

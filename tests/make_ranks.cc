@@ -23,6 +23,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "bundle/layout.h"
 #include "compare/statistics.h"
 #include "fleet/summary/summary_file.h"
 #include "results/duration_histogram.h"
@@ -285,7 +286,7 @@ int main(int argc, char** argv) {
     const auto folder = std::filesystem::path(argv[1]) / fmt::format("rank-{:06}", number);
     std::filesystem::create_directories(folder);
     const std::string file = summary_bytes(rank.summary);
-    write_file(folder / kSummaryFile, file);
+    write_file(folder / layout::kSummary, file);
     bytes += file.size();
     rank = {};
   }

@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "base/json_page.h"
 #include "base/text.h"
+#include "bundle/layout.h"
 #include "config/compose.h"
 #include "ingest/ingest.h"
 #include "report/comparison.h"
@@ -352,8 +353,8 @@ SharedJson McpTools::metrics_for(const std::string& path, const Json& arguments)
   fs::path file = resolved;
   if (fs::is_directory(resolved, ignored)) {
     root_.check_links(resolved);
-    const fs::path metrics = resolved / "metrics.json";
-    const fs::path recording = resolved / "nsys" / "run.sqlite";
+    const fs::path metrics = resolved / layout::kMetrics;
+    const fs::path recording = resolved / layout::kNsysSqlite;
     const bool has_metrics = fs::is_regular_file(metrics, ignored);
     const bool has_recording = fs::is_regular_file(recording, ignored);
     if (!has_metrics && !has_recording) {
@@ -453,7 +454,7 @@ Json McpTools::capture_plan(const Json& arguments) {
   if (fs::is_directory(resolved, ignored)) {
     root_.check_links(resolved);
   }
-  refuse_report(fs::is_directory(resolved, ignored) ? resolved / "nsys" / "run.sqlite" : resolved,
+  refuse_report(fs::is_directory(resolved, ignored) ? resolved / layout::kNsysSqlite : resolved,
                 path);
   const Profile profile = profile_for_plan(resolved.string(), options_of(arguments), system_);
   require_plannable(profile, path);
@@ -477,8 +478,8 @@ Json McpTools::answer(const std::string& name, const Json& arguments) {
   if (name == "open") {
     std::error_code ignored;
     const fs::path resolved = root_.resolve(path);
-    const bool is_bundle = fs::exists(resolved / "metrics.json", ignored) ||
-                           fs::exists(resolved / "nsys" / "run.sqlite", ignored);
+    const bool is_bundle = fs::exists(resolved / layout::kMetrics, ignored) ||
+                           fs::exists(resolved / layout::kNsysSqlite, ignored);
     if (fs::is_directory(resolved, ignored) && !is_bundle) {
       return listing(path);
     }

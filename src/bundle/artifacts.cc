@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/yaml.h"
+#include "bundle/layout.h"
 #include "bundle/scrub.h"
 
 namespace gpuwhy {
@@ -127,10 +128,10 @@ void write_provenance(const Artifacts& artifacts, const Provenance& provenance,
   const SecretValues values = secret_values(provenance.environment);
   env.update(without_values(scrub_tree(provenance.facts), values));
   env["environment"] = scrub_environment(provenance.environment);
-  artifacts.write("env.json", to_json_text(env));
-  artifacts.write("config.yaml",
+  artifacts.write(layout::kEnv, to_json_text(env));
+  artifacts.write(layout::kConfig,
                   to_yaml_text(without_values(scrub_tree(provenance.config), values)));
-  artifacts.write("inputs.yaml",
+  artifacts.write(layout::kInputs,
                   to_yaml_text(without_values(scrub_tree(provenance.inputs), values)));
 }
 

@@ -18,6 +18,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "bundle/layout.h"
 #include "bundle/scrub.h"
 
 namespace gpuwhy {
@@ -25,7 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kName = "manifest.json";
 constexpr int kVersion = 1;
 constexpr std::uint64_t kLargest = 2 * kGiB;  // a dozen files of 10,000 ranks take 20 MB
 
@@ -55,7 +55,7 @@ std::vector<ManifestEntry> hash_files(const Artifacts& artifacts) {
        !failure && file != fs::recursive_directory_iterator(); file.increment(failure)) {
     const fs::file_status status = file->symlink_status();
     const std::string path = file->path().lexically_relative(artifacts.root()).generic_string();
-    if (fs::is_regular_file(status) && path != kName) {
+    if (fs::is_regular_file(status) && path != layout::kManifest) {
       entries.push_back({path, file->file_size(), sha256_of_file(file->path())});
     }
   }
@@ -77,16 +77,16 @@ void write_manifest(const Artifacts& artifacts, const Json& run) {
     manifest["files"].push_back(
         {{"path", entry.path}, {"size_bytes", entry.size_bytes}, {"sha256", entry.sha256}});
   }
-  artifacts.write(kName, to_json_text(manifest));
+  artifacts.write(layout::kManifest, to_json_text(manifest));
 }
 
 Manifest read_manifest(const Artifacts& artifacts) {
-  const fs::path path = artifacts.path(kName);
+  const fs::path path = artifacts.path(layout::kManifest);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{} has no {}: it is not a bundle, or its run did not finish",
-                            artifacts.root().string(), kName));
+                            artifacts.root().string(), layout::kManifest));
   }
   // A newer version is refused rather than read halfway: fields may have changed their meaning.
   const Json document = parse_json(read_file(path, kLargest), path.string());

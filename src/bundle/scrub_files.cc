@@ -32,6 +32,7 @@
 #include "base/units.h"
 #include "base/yaml.h"
 #include "bundle/json_with_duplicates.h"
+#include "bundle/layout.h"
 #include "bundle/manifest.h"
 #include "bundle/scrub.h"
 #include "bundle/scrub_lines.h"
@@ -399,7 +400,7 @@ class FileScrubber {
   // Recomputes the hashes of the files as they are now.
   void renew_manifest() {
     std::error_code ignored;
-    if (!fs::is_regular_file(fs::symlink_status(root_ / "manifest.json", ignored))) {
+    if (!fs::is_regular_file(fs::symlink_status(root_ / layout::kManifest, ignored))) {
       return;
     }
     const Artifacts artifacts = Artifacts::from_root(root_);
@@ -407,7 +408,7 @@ class FileScrubber {
     try {
       run = read_manifest(artifacts).run;
     } catch (const Error& error) {
-      return note(root_ / "manifest.json", What::kSkipped, "not renewed: " + error.message());
+      return note(root_ / layout::kManifest, What::kSkipped, "not renewed: " + error.message());
     }
     write_manifest(artifacts, run);
   }

@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "bundle/layout.h"
 #include "capture/processes.h"
 
 namespace gpuwhy {
@@ -32,7 +33,7 @@ namespace fs = std::filesystem;
 // Whether the process that works on a bundle is alive.
 bool is_at_work(const System& system, const fs::path& bundle) {
   try {
-    const std::string name = (bundle / kRunningFile).string();
+    const std::string name = (bundle / layout::kRunning).string();
     const Json running = parse_json(read_file(name), name);
     const auto pid = json_integer(running.at("pid"));
     if (!pid || *pid < 1 || *pid > INT_MAX) {
@@ -57,7 +58,7 @@ bool is_folder_of_mine(const fs::path& path) {
 // may come from someone else, so anything that does not look like one of ours is ignored.
 std::optional<fs::path> scratch_of(const fs::path& bundle) {
   try {
-    const std::string name = (bundle / kRunningFile).string();
+    const std::string name = (bundle / layout::kRunning).string();
     const fs::path scratch = parse_json(read_file(name), name).at("scratch").get<std::string>();
     const bool is_ours = scratch.is_absolute() && scratch.lexically_normal() == scratch &&
                          scratch.filename().string().starts_with("gpuwhy-");
@@ -99,7 +100,7 @@ Leftovers find_leftovers(const System& system, const fs::path& artifacts_dir) {
   std::error_code failure;
   for (const auto& entry : fs::directory_iterator(artifacts_dir, failure)) {
     std::error_code ignored;
-    if (!fs::exists(entry.path() / kRunningFile, ignored)) {
+    if (!fs::exists(entry.path() / layout::kRunning, ignored)) {
       continue;
     }
     if (is_at_work(system, entry.path())) {

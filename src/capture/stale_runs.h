@@ -13,10 +13,7 @@ namespace gpuwhy {
 // leftovers of a killed run can be found anywhere in the process tree.
 inline constexpr const char* kRunVariable = "GPUWHY_RUN";
 
-// During a run its bundle contains this file, which names the running process.
-inline constexpr const char* kRunningFile = "running.json";
-
-// The contents of that file for this process; `scratch` is the run's temporary folder.
+// The contents of running.json for this process; `scratch` is the run's temporary folder.
 std::string running_text(const std::string& session, const std::filesystem::path& scratch);
 
 // Leftovers of killed runs.

@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "bundle/layout.h"
 #include "ingest/nsys_numbers.h"
 #include "ingest/sqlite_file.h"
 
@@ -99,7 +100,7 @@ const Importer& importer_of(const InputFile& file) {
 InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path_, ignored)) {
-    const bool is_result = std::filesystem::exists(path_ / "metrics.json", ignored);
+    const bool is_result = std::filesystem::exists(path_ / layout::kMetrics, ignored);
     throw Error(ErrorKind::kUsage,
                 fmt::format("{} {}", path_.string(),
                             is_result ? "holds the results of analyze, not the recording"

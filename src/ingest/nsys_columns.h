@@ -10,23 +10,23 @@
 
 namespace gpuwhy {
 
-struct StringRow {
+struct StringColumns {
   enum { kId, kValue, kNumColumns };
   static constexpr std::array kNames = {"id", "value"};
   static_assert(kNames.size() == kNumColumns);
 };
 
 // Columns that all tables of GPU work share; those of one table follow them.
-struct GpuRow {
+struct GpuColumns {
   enum { kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, kNumColumns };
   static constexpr std::array kNames = {"start",    "end",           "deviceId", "contextId",
                                         "streamId", "correlationId", "globalPid"};
   static_assert(kNames.size() == kNumColumns);
 };
 
-struct KernelRow {
+struct KernelColumns {
   enum {
-    kDemangledName = GpuRow::kNumColumns,
+    kDemangledName = GpuColumns::kNumColumns,
     kShortName,
     kMangledName,
     kGridX,  // Y and Z follow
@@ -37,35 +37,35 @@ struct KernelRow {
   static constexpr std::array kNames = {"demangledName", "shortName",  "mangledName", "gridX",
                                         "gridY",         "gridZ",      "blockX",      "blockY",
                                         "blockZ",        "graphNodeId"};
-  static_assert(GpuRow::kNumColumns + kNames.size() == kNumColumns);
+  static_assert(GpuColumns::kNumColumns + kNames.size() == kNumColumns);
 };
 
-struct CopyRow {
-  enum { kBytes = GpuRow::kNumColumns, kCopyKind, kSourceKind, kTargetKind, kNumColumns };
+struct CopyColumns {
+  enum { kBytes = GpuColumns::kNumColumns, kCopyKind, kSourceKind, kTargetKind, kNumColumns };
   static constexpr std::array kNames = {"bytes", "copyKind", "srcKind", "dstKind"};
-  static_assert(GpuRow::kNumColumns + kNames.size() == kNumColumns);
+  static_assert(GpuColumns::kNumColumns + kNames.size() == kNumColumns);
 };
 
-struct MemsetRow {
-  enum { kBytes = GpuRow::kNumColumns, kNumColumns };
+struct MemsetColumns {
+  enum { kBytes = GpuColumns::kNumColumns, kNumColumns };
   static constexpr std::array kNames = {"bytes"};
-  static_assert(GpuRow::kNumColumns + kNames.size() == kNumColumns);
+  static_assert(GpuColumns::kNumColumns + kNames.size() == kNumColumns);
 };
 
-struct CallRow {
+struct CallColumns {
   enum { kStart, kEnd, kThread, kCorrelation, kName, kNumColumns };
   static constexpr std::array kNames = {"start", "end", "globalTid", "correlationId", "nameId"};
   static_assert(kNames.size() == kNumColumns);
 };
 
 // Calls of the operating system.
-struct SystemCallRow {
+struct SystemCallColumns {
   enum { kStart, kEnd, kThread, kName, kNumColumns };
   static constexpr std::array kNames = {"start", "end", "globalTid", "nameId"};
   static_assert(kNames.size() == kNumColumns);
 };
 
-struct NvtxRow {
+struct NvtxColumns {
   enum {
     kStart,
     kEnd,
@@ -85,13 +85,13 @@ struct NvtxRow {
 };
 
 // GPUs of the machine: TARGET_INFO_GPU, or TARGET_INFO_CUDA_GPU before 2021 with names of its own.
-struct NodeRow {
+struct NodeColumns {
   enum { kStart, kThread, kNode, kOriginal, kNumColumns };
   static constexpr std::array kNames = {"start", "globalTid", "graphNodeId", "originalGraphNodeId"};
   static_assert(kNames.size() == kNumColumns);
 };
 
-struct DeviceRow {
+struct DeviceColumns {
   enum {
     kCudaDevice,
     kId,
@@ -109,7 +109,7 @@ struct DeviceRow {
                                         "clockRate", "computeMajor", "computeMinor"};
   static_assert(kNames.size() == kNumColumns);
 };
-struct OldDeviceRow : DeviceRow {
+struct OldDeviceColumns : DeviceColumns {
   static constexpr std::array kNames = {"deviceId",
                                         "deviceId",
                                         "name",

@@ -19,19 +19,19 @@ void read_node_creations(const NsysTables& tables, TraceNumbers& numbers, Trace&
     return;
   }
   for (const char* table : {"CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS"}) {
-    const TableScan scan = tables.scan(table, column_names<NodeRow>());
+    const TableScan scan = tables.scan(table, column_names<NodeColumns>());
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
       scan.scan(chunk, [&](std::size_t, const SqlValue* row, bool) {
-        const bool is_usable = row[NodeRow::kStart].kind == SqlValue::Kind::kInteger &&
-                               row[NodeRow::kThread].kind == SqlValue::Kind::kInteger &&
-                               row[NodeRow::kNode].as_integer() != 0;
+        const bool is_usable = row[NodeColumns::kStart].kind == SqlValue::Kind::kInteger &&
+                               row[NodeColumns::kThread].kind == SqlValue::Kind::kInteger &&
+                               row[NodeColumns::kNode].as_integer() != 0;
         if (is_usable) {
           NodeCreation& creation = trace.node_creations.emplace_back();
-          creation.node = static_cast<std::uint64_t>(row[NodeRow::kNode].as_integer());
-          creation.original = static_cast<std::uint64_t>(row[NodeRow::kOriginal].as_integer());
-          creation.time_ns = row[NodeRow::kStart].integer;
+          creation.node = static_cast<std::uint64_t>(row[NodeColumns::kNode].as_integer());
+          creation.original = static_cast<std::uint64_t>(row[NodeColumns::kOriginal].as_integer());
+          creation.time_ns = row[NodeColumns::kStart].integer;
           creation.thread =
-              numbers.thread(static_cast<std::uint64_t>(row[NodeRow::kThread].integer));
+              numbers.thread(static_cast<std::uint64_t>(row[NodeColumns::kThread].integer));
         }
       });
     }

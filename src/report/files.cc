@@ -5,6 +5,7 @@
 // All of them are always written, so that a reader finds the expected file, with the reason for
 // anything missing.
 #include "base/json.h"
+#include "bundle/layout.h"
 #include "report/metrics.h"
 #include "report/page.h"
 #include "report/sections.h"
@@ -14,40 +15,95 @@ namespace {
 
 constexpr std::size_t kOperatorRows = 50;
 
+struct ReportParts {
+  const Metrics& metrics;
+  const Json json;
+  const std::vector<std::string>& beside;
+  const Timeline& timeline;
+  PassTimer* timer;
+  const std::optional<GpuPrice>& price;
+  std::size_t kernel_rows;
+};
+
+// What the file `self` links to: the other files for people, metrics.json, and those beside it.
+std::vector<std::string> files_other_than(const char* self, const ReportParts& parts) {
+  std::vector<std::string> files = report_file_names();
+  std::erase(files, self);
+  std::erase(files, layout::kMetrics);
+  files.emplace_back(layout::kMetrics);
+  files.insert(files.end(), parts.beside.begin(), parts.beside.end());
+  return files;
+}
+
+std::string page_text(const ReportParts& parts) {
+  const PassTimer::Scope pass(parts.timer, "page");
+  return page_html(parts.metrics, parts.json, parts.timeline,
+                   files_other_than(layout::kPage, parts), parts.price);
+}
+
+std::string report_text(const ReportParts& parts) {
+  SectionOptions options;
+  options.gpu_hour_price = parts.price;
+  options.top = parts.kernel_rows;
+  options.merges_stages = true;
+  options.files = files_other_than(layout::kReport, parts);
+  return markdown_text(report_document(parts.metrics, options));
+}
+
+std::string stakeholders_text(const ReportParts& parts) {
+  SectionOptions options;
+  options.gpu_hour_price = parts.price;
+  options.merges_stages = true;
+  return markdown_text(stakeholder_document(parts.metrics, options));
+}
+
+std::string kernels_text(const ReportParts& parts) {
+  SectionOptions options;
+  options.top = parts.kernel_rows;
+  options.has_whole_names = true;
+  options.merges_stages = true;
+  return markdown_text(kernels_document(parts.metrics, options));
+}
+
+std::string operators_text(const ReportParts& parts) {
+  SectionOptions options;
+  options.top = kOperatorRows;
+  return markdown_text(operators_document(parts.metrics, options));
+}
+
+struct ReportFile {
+  const char* name;
+  std::string (*text)(const ReportParts&);
+};
+
+constexpr ReportFile kReportFiles[] = {
+    {layout::kMetrics, [](const ReportParts& parts) { return to_json_text(parts.json); }},
+    {layout::kPage, page_text},
+    {layout::kReport, report_text},
+    {layout::kStakeholders, stakeholders_text},
+    {layout::kKernels, kernels_text},
+    {layout::kOperators, operators_text}};
+
 }  // namespace
+
+std::vector<std::string> report_file_names() {
+  std::vector<std::string> names;
+  for (const ReportFile& file : kReportFiles) {
+    names.emplace_back(file.name);
+  }
+  return names;
+}
 
 std::vector<std::pair<std::string, std::string>> report_files(
     const Metrics& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
     PassTimer* timer, const std::optional<GpuPrice>& price, std::size_t kernel_rows) {
-  SectionOptions for_managers;
-  for_managers.gpu_hour_price = price;
-  for_managers.merges_stages = true;
-  SectionOptions options;
-  options.gpu_hour_price = price;
-  options.top = kernel_rows;
-  options.merges_stages = true;
-  SectionOptions of_kernels;
-  of_kernels.top = kernel_rows;
-  of_kernels.has_whole_names = true;
-  of_kernels.merges_stages = true;
-  SectionOptions of_operators;
-  of_operators.top = kOperatorRows;
-  options.files = {"report.html", "stakeholder_summary.md", "kernels.md", "operators.md",
-                   "metrics.json"};
-  options.files.insert(options.files.end(), beside.begin(), beside.end());
-  std::vector<std::string> of_page = options.files;
-  of_page[0] = "report.md";
-  const Json json = metrics_json(metrics);
-  const auto page = [&] {
-    const PassTimer::Scope pass(timer, "page");
-    return page_html(metrics, json, timeline, of_page, price);
-  };
-  return {{"metrics.json", to_json_text(json)},
-          {"report.html", page()},
-          {"report.md", markdown_text(report_document(metrics, options))},
-          {"stakeholder_summary.md", markdown_text(stakeholder_document(metrics, for_managers))},
-          {"kernels.md", markdown_text(kernels_document(metrics, of_kernels))},
-          {"operators.md", markdown_text(operators_document(metrics, of_operators))}};
+  const ReportParts parts{metrics,    metrics_json(metrics), beside, timeline, timer, price,
+                          kernel_rows};
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const ReportFile& file : kReportFiles) {
+    files.emplace_back(file.name, file.text(parts));
+  }
+  return files;
 }
 
 std::string report_page(const Metrics& metrics, const Timeline& timeline) {

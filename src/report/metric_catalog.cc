@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "bundle/layout.h"
 #include "report/metric_fields.h"
 
 namespace gpuwhy {
@@ -242,7 +243,7 @@ std::string source_text(std::string_view source, const FormatInfo& format) {
       {"graphs", format.graphs},
       {"calls", format.calls},
       {"marks", format.marks},
-      {"baseline", "baseline/ranges.csv"},
+      {"baseline", layout::kRanges},
       {"ncu", "ncu's reports"},
       {"model", "the model's configuration"},
       {"gpus", "conf/hardware/gpus.yaml"},

@@ -285,8 +285,10 @@ Json contract_json(const std::vector<BreachRow>& breaches);
 // Kernels in a file, where nobody says how many: that of run.top_n_kernels.
 inline constexpr std::size_t kKernelRows = 20;
 
-// The files of a report by name: report.html, report.md, stakeholder_summary.md, kernels.md,
-// operators.md, and metrics.json itself. `beside` are other files that the reports link to. A
+// The files of a report, in the order of writing: metrics.json itself, report.html, report.md,
+// stakeholder_summary.md, kernels.md, operators.md.
+std::vector<std::string> report_file_names();
+// Names and contents. `beside` are other files that the reports link to. A
 // timeline of zero length means that there is none. With a price of a GPU-hour they say
 // what a saving is worth. report.md and kernels.md have as many kernels.
 std::vector<std::pair<std::string, std::string>> report_files(

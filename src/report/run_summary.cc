@@ -224,7 +224,7 @@ std::string device_text(const Metrics& metrics) {
     }
   }
   if (names.empty() && metrics.environment) {
-    for (const GpuFacts& gpu : metrics.environment->gpus) {
+    for (const MachineGpu& gpu : metrics.environment->gpus) {
       ++names[printable(gpu.name)];
     }
   }

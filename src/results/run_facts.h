@@ -13,7 +13,7 @@
 namespace gpuwhy {
 
 // One GPU of the machine, at the start of the run.
-struct GpuFacts {
+struct MachineGpu {
   std::int64_t index = 0;
   std::string name;
   std::optional<std::int64_t> memory_bytes;
@@ -25,8 +25,8 @@ struct GpuFacts {
 };
 
 template <typename F>
-void describe(const GpuFacts*, F&& f) {
-  using T = GpuFacts;
+void describe(const MachineGpu*, F&& f) {
+  using T = MachineGpu;
   const auto asked = [](std::string_view unit) {
     return number(unit, "", "", "environment", "as nvidia-smi reported it when the run began");
   };
@@ -50,7 +50,7 @@ struct Environment {
   std::optional<std::int64_t> memory_bytes;
   std::string container;
   std::string driver_version;
-  std::vector<GpuFacts> gpus;
+  std::vector<MachineGpu> gpus;
   std::optional<std::int64_t> gpu_processes;
 };
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "bundle/layout.h"
 #include "capture/nvtx_library.h"
 #include "capture/workload.h"
 #include "report/metrics.h"
@@ -44,7 +45,7 @@ std::vector<PassCommand> baseline_commands(const CommandInputs& inputs) {
 // Drops the ranges before the recorded window and after it: warm-up, and what the server does
 // alone.
 void keep_window(const std::filesystem::path& folder, TimedRun& run) {
-  const auto window = read_drive_result(folder / kDriveFile);
+  const auto window = read_drive_result(folder / layout::kDrive);
   if (!window || window->start_ns == 0) {
     return;
   }
@@ -91,7 +92,7 @@ void read_ranges(PassRunner& runner, const StepResult& step) {
   baseline.trace = trace_of(run);
   baseline.marks = seen_marks(run);
   scrub_ranges(runner.secrets(), run);  // a gate needs the names as they are, the bundle does not
-  FileWriter csv(runner.folder() / "ranges.csv");
+  FileWriter csv(runner.artifacts().path(layout::kRanges));
   write_timed_ranges_csv(run, [&](std::string_view piece) { csv.write(piece); });
   csv.commit();
   baseline.stages = find_stages(baseline.trace, setup.rules, 0, 0);
@@ -112,7 +113,7 @@ void read_ranges(PassRunner& runner, const StepResult& step) {
                 "free space in TMPDIR, or mark fewer ranges");
   }
   runner.add(check_stages("baseline", setup.options.contract, instances_of(baseline.times)));
-  runner.artifacts().write("baseline/metrics.json",
+  runner.artifacts().write(layout::kUnprofiled,
                            unprofiled_json({step.duration_ns, step.exit_code, run.processes.size(),
                                             lost, is_marked ? baseline.stages.source : ""},
                                            baseline.times));

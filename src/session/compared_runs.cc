@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/yaml.h"
+#include "bundle/layout.h"
 #include "capture/stale_runs.h"
 #include "report/run_summary.h"
 
@@ -71,7 +72,7 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
 
 bool has_metrics(const fs::path& folder) {
   std::error_code ignored;
-  return fs::exists(folder / "metrics.json", ignored);
+  return fs::exists(folder / layout::kMetrics, ignored);
 }
 
 // A side of `run --repeat`, or any folder of bundles.
@@ -182,15 +183,16 @@ std::vector<std::string> with_folders_opened(const std::vector<std::string>& pat
 // of `analyze --out` have no inputs.yaml and never had a manifest.
 void check_whole(const fs::path& bundle) {
   std::error_code ignored;
-  const bool is_of_run = fs::is_regular_file(bundle / "inputs.yaml", ignored);
-  if (is_of_run && (!fs::is_regular_file(bundle / "manifest.json", ignored) ||
-                    fs::exists(bundle / kRunningFile, ignored))) {
-    throw Error(
-        ErrorKind::kContract,
-        fmt::format("{} is not a whole bundle: {}", bundle.string(),
-                    fs::exists(bundle / kRunningFile, ignored) ? "its run goes on or was cut off"
-                                                               : "its manifest.json is missing"),
-        fmt::format("copy the whole folder, or give {} alone", (bundle / "metrics.json").string()));
+  const bool is_of_run = fs::is_regular_file(bundle / layout::kInputs, ignored);
+  if (is_of_run && (!fs::is_regular_file(bundle / layout::kManifest, ignored) ||
+                    fs::exists(bundle / layout::kRunning, ignored))) {
+    throw Error(ErrorKind::kContract,
+                fmt::format("{} is not a whole bundle: {}", bundle.string(),
+                            fs::exists(bundle / layout::kRunning, ignored)
+                                ? "its run goes on or was cut off"
+                                : "its manifest.json is missing"),
+                fmt::format("copy the whole folder, or give {} alone",
+                            (bundle / layout::kMetrics).string()));
   }
 }
 
@@ -213,7 +215,7 @@ Json run_json(const RunSummary& run) {
 
 SharedJson inputs_of_bundle(const fs::path& bundle) {
   std::error_code ignored;
-  const fs::path file = bundle / "inputs.yaml";
+  const fs::path file = bundle / layout::kInputs;
   return std::make_shared<Json>(fs::is_regular_file(file, ignored)
                                     ? parse_yaml(read_file(file), file.string())
                                     : Json(nullptr));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "bundle/layout.h"
 #include "capture/ncu.h"
 #include "session/ncu_plan_command.h"
 #include "session/nvtx_marks.h"
@@ -66,8 +67,8 @@ NcuPlan planned(PassRunner& runner) {
   const NcuTool& ncu = *runner.setup().ncu;
   const NcuPlan plan = make_plan(runner.setup().options, ncu, source,
                                  static_cast<double>(runner.results().baseline.duration_ns) / 1e9);
-  runner.artifacts().write("ncu/plan.json", plan_json(plan));
-  runner.artifacts().write("ncu/sections.txt", list_ncu_sections(runner.system(), ncu));
+  runner.artifacts().write(layout::kNcuPlan, plan_json(plan));
+  runner.artifacts().write(layout::kNcuSections, list_ncu_sections(runner.system(), ncu));
   if (plan.kernels.empty()) {
     runner.fail(Reason::kNothingToProfile,
                 "no launch of the recording deserves counters; ncu/plan.json says why of each");

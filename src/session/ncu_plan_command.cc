@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "bundle/layout.h"
 #include "capture/reason.h"
 #include "session/nvtx_marks.h"
 #include "session/operator_table.h"
@@ -86,7 +87,7 @@ NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& 
 }
 
 double program_seconds(const std::string& recording) {
-  const std::filesystem::path metrics = baseline_file(recording, "metrics.json");
+  const std::filesystem::path metrics = baseline_file(recording, layout::kUnprofiled);
   std::error_code ignored;
   if (!std::filesystem::exists(metrics, ignored)) {
     return 0;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "bundle/layout.h"
 #include "capture/nsys_leftovers.h"
 #include "ingest/ingest.h"
 #include "serve/drive.h"
@@ -27,7 +28,7 @@ constexpr int kMostRetries = 2;
 
 // In the folder of the pass: the report of a rank, where each has one.
 std::string rank_report(const std::string& rank) {
-  return fmt::format("rank-{}.nsys-rep", rank);
+  return fmt::format(layout::kNsysReportOfRank, rank);
 }
 
 // An nsys around each rank: it does not follow what a launcher starts.
@@ -55,7 +56,7 @@ std::vector<PassCommand> nsys_commands(const CommandInputs& inputs) {
   }
   const NsysTool& nsys = *inputs.setup.nsys;
   const NsysSettings& settings = inputs.setup.options.nsys;
-  const NsysOutput output = {inputs.session, inputs.bundle / "nsys/run.nsys-rep",
+  const NsysOutput output = {inputs.session, inputs.bundle / layout::kNsysReport,
                              inputs.system.temporary_directory()};
   PassCommand command = profiled_command(inputs, "nsys");
   command.environment["TMPDIR"] = inputs.scratch.string();
@@ -97,11 +98,11 @@ bool has_ranks(const PassRunner& runner) {
 // Until reports and exports are searched.
 void hold_back_recordings(PassRunner& runner) {
   constexpr std::int64_t kMostRanks = 256;  // of one machine, where the launcher decides
-  runner.hold_back(runner.folder() / "run.sqlite");
+  runner.hold_back(runner.artifacts().path(layout::kNsysSqlite));
   if (runner.setup().options.keeps_report) {
     return;
   }
-  runner.hold_back(runner.folder() / "run.nsys-rep");
+  runner.hold_back(runner.artifacts().path(layout::kNsysReport));
   const std::int64_t num_ranks =
       has_ranks(runner) ? runner.setup().server->ranks->num_ranks.value_or(kMostRanks) : 0;
   for (std::int64_t rank = 0; rank < num_ranks; ++rank) {
@@ -172,8 +173,8 @@ bool keep_report(PassRunner& runner, const fs::path& report, const NsysRun& run)
 
 // The export of the only report; none where there is no report, or none that is clean.
 std::vector<std::string> only_export(PassRunner& runner, const NsysRun& run) {
-  const fs::path report = runner.inputs().bundle / "nsys/run.nsys-rep";
-  const fs::path sqlite = runner.folder() / "run.sqlite";
+  const fs::path report = runner.inputs().bundle / layout::kNsysReport;
+  const fs::path sqlite = runner.artifacts().path(layout::kNsysSqlite);
   const bool has_report = keep_report(runner, report, run);
   // Where there is no report the reason is there, not in the exit code.
   if (has_report || run.step.end != StepEnd::kItself) {

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/parse_number.h"
+#include "bundle/layout.h"
 #include "results/row.h"
 
 namespace gpuwhy {
@@ -104,15 +105,15 @@ Operators operators_of(const OperatorTable& table) {
   return operators;
 }
 
-std::filesystem::path baseline_file(const std::filesystem::path& bundle, const std::string& name) {
+std::filesystem::path baseline_file(const std::filesystem::path& bundle, const char* file) {
   std::error_code ignored;
-  const std::filesystem::path old = bundle / "stage1" / name;
-  return std::filesystem::is_regular_file(old, ignored) ? old : bundle / "baseline" / name;
+  const std::filesystem::path old = bundle / "stage1" / std::filesystem::path(file).filename();
+  return std::filesystem::is_regular_file(old, ignored) ? old : bundle / file;
 }
 
 // The table is optional evidence: one that cannot be read is noted, and the run goes on.
 void read_operators(const std::filesystem::path& bundle, Evidence& evidence) {
-  const std::filesystem::path file = baseline_file(bundle, "operators.csv");
+  const std::filesystem::path file = baseline_file(bundle, layout::kOperatorTable);
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored)) {
     return;

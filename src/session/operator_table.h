@@ -15,10 +15,7 @@ Operators operators_of(const OperatorTable& table);
 // Reads the table of a bundle, if there is one. An unreadable table is a diagnostic.
 void read_operators(const std::filesystem::path& bundle, Evidence& evidence);
 
-// Its path in a bundle.
-inline constexpr const char* kOperatorsFile = "baseline/operators.csv";
-
 // A file of the baseline pass in a bundle. Bundles of earlier versions have it in stage1/.
-std::filesystem::path baseline_file(const std::filesystem::path& bundle, const std::string& name);
+std::filesystem::path baseline_file(const std::filesystem::path& bundle, const char* file);
 
 }  // namespace gpuwhy

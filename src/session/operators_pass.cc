@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "bundle/layout.h"
 #include "session/operator_table.h"
 #include "session/pass_runner.h"
 
@@ -30,7 +31,7 @@ void run_operators(PassRunner& runner) {
   if (!found.empty()) {
     return;
   }
-  const std::filesystem::path file = runner.artifacts().path(kOperatorsFile);
+  const std::filesystem::path file = runner.artifacts().path(layout::kOperatorTable);
   if (!std::filesystem::exists(file)) {
     runner.fail(Reason::kReportMissing, "the program wrote no table of its operators",
                 "model.workload.operators says how it is asked; {file} is where it must write");

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/parse_number.h"
 #include "base/text.h"
+#include "bundle/layout.h"
 
 namespace gpuwhy {
 namespace {
@@ -30,10 +31,10 @@ constexpr std::string_view kHeading = "Files that gpuwhy wrote here, and may rep
 OwnFiles listed_in(const fs::path& folder) {
   OwnFiles files;
   std::error_code failure;
-  if (!fs::is_regular_file(folder / kOwnFiles, failure)) {
+  if (!fs::is_regular_file(folder / layout::kOwnFiles, failure)) {
     return files;
   }
-  const std::string text = read_file(folder / kOwnFiles, kMiB);
+  const std::string text = read_file(folder / layout::kOwnFiles, kMiB);
   for (const std::string_view line : split(text, '\n')) {
     const std::size_t blank = std::min(line.find(' '), line.size());
     const auto size = parse_whole(line.substr(0, blank));
@@ -49,7 +50,7 @@ void write_list(const fs::path& folder, const OwnFiles& files) {
   for (const auto& [name, size] : files) {
     text += fmt::format("{} {}\n", size, name);
   }
-  write_file(folder / kOwnFiles, text);
+  write_file(folder / layout::kOwnFiles, text);
 }
 
 std::int64_t size_of(const fs::path& file) {

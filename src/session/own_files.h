@@ -7,9 +7,6 @@
 
 namespace gpuwhy {
 
-// Lists the files of a folder that gpuwhy wrote, and their sizes.
-inline constexpr const char* kOwnFiles = ".gpuwhy.files";
-
 // Before these files are written. Throws kUsage if one exists that gpuwhy did not write there, or
 // whose size was changed since. Lists them, so that a write that is cut short can be repeated.
 void claim_files(const std::filesystem::path& folder, const std::vector<std::string>& names);

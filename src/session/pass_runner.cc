@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
+#include "bundle/layout.h"
 #include "bundle/scrub.h"
 #include "capture/stale_runs.h"
 #include "capture/workload.h"
@@ -127,13 +128,13 @@ StepResult PassRunner::run_step(const PassCommand& command, const StepLimits& li
   PassRecord& record = passes_.back();
   const std::string folder = pass_->folder;
   command_lines_[folder] += without_secrets(command.argv) + "\n";
-  artifacts_.write(folder + "/cmd.txt", command_lines_[folder]);
+  artifacts_.write(fmt::format("{}/{}", folder, layout::kCommands), command_lines_[folder]);
   record.commands.push_back(command.argv);
   Step step;
   step.process.argv = command.argv;
   step.process.environment = command.environment;
   step.process.environment[kRunVariable] = inputs_.bundle.string();
-  step.log = artifacts_.path(folder + "/log.txt");
+  step.log = artifacts_.path(folder) / layout::kLog;
   step.outputs = {artifacts_.path(folder), inputs_.scratch};
   step.limits = limits;
   DoomedFile unscrubbed(step.log);  // rather none than one with keys in it

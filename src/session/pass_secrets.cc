@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/temporary_file.h"
+#include "bundle/layout.h"
 #include "bundle/scrub.h"
 #include "bundle/scrub_files.h"
 #include "bundle/scrub_sqlite.h"
@@ -111,8 +112,8 @@ void leave_out_secrets(PassRunner& runner) {
     return;
   }
   const fs::path folder = runner.pass().folder;
-  const bool has_traces = fs::path(kTracesFolder).parent_path() == folder;
-  const fs::path traces = has_traces ? runner.artifacts().path(kTracesFolder) : "";
+  const bool has_traces = fs::path(layout::kTraces).parent_path() == folder;
+  const fs::path traces = has_traces ? runner.artifacts().path(layout::kTraces) : "";
   for (const fs::path& report : reports_in(runner.artifacts().path(folder.string()), traces)) {
     if (may_hold_secret(report, runner.secrets())) {
       std::error_code ignored;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "bundle/layout.h"
 #include "ingest/request_files.h"
 #include "serve/drive.h"
 #include "session/pass_parts.h"
@@ -21,7 +22,7 @@ std::vector<Breach> check_program(const PassRunner& runner, const StepResult& st
     return check_step(pass, runner.setup().options.contract, step, expected_codes);
   }
   const fs::path folder = runner.folder();
-  const auto result = read_drive_result(folder / kDriveFile);
+  const auto result = read_drive_result(folder / layout::kDrive);
   if (!result) {
     return {{Reason::kPassFailed, pass, "what drives the server was killed", "", ""}};
   }
@@ -30,7 +31,9 @@ std::vector<Breach> check_program(const PassRunner& runner, const StepResult& st
   }
   const bool is_of_client = *result->failure == Reason::kClientFailed;
   return {{*result->failure, pass, result->sentence,
-           fmt::format("see {}", (folder / (is_of_client ? kClientLog : "log.txt")).string()), ""}};
+           fmt::format("see {}",
+                       (folder / (is_of_client ? layout::kClientLog : layout::kLog)).string()),
+           ""}};
 }
 
 void check_served_window(PassRunner& runner, const Analysis& analysis) {
@@ -38,14 +41,14 @@ void check_served_window(PassRunner& runner, const Analysis& analysis) {
   if (!server) {
     return;
   }
-  const auto result = read_drive_result(runner.folder() / kDriveFile);
+  const auto result = read_drive_result(runner.folder() / layout::kDrive);
   const bool is_whole = result && result->start_ns > 0 && !result->failure;
   runner.add(check_window(runner.pass().name, server->window, instances_of(analysis.stage_times),
                           is_whole ? result->end_ns - result->start_ns : 0));
 }
 
 void read_requests(PassRunner& runner) {
-  const fs::path file = runner.folder() / kRequestsFile;
+  const fs::path file = runner.folder() / layout::kRequests;
   if (!runner.setup().server || !fs::exists(file)) {
     return;
   }
@@ -62,7 +65,7 @@ Profile profile_of_files(const PassRunner& runner, const std::vector<std::string
   RecordingOptions options;
   options.rules = runner.setup().rules_file;
   options.marks = runner.setup().stage_marks;
-  options.requests = runner.results().requests ? kRequestsFile : "";
+  options.requests = runner.results().requests ? layout::kRequests : "";
   ProfileWants wants;
   wants.has_timeline = true;
   return profile_alone(paths, options, runner.system(), wants);

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "base/text.h"
+#include "bundle/layout.h"
 #include "config/reader.h"
 #include "fleet/summary/summarise.h"
 #include "fleet/summary/summary_file.h"
@@ -149,8 +150,8 @@ std::vector<std::pair<std::string, std::string>> summary_files(const Profile& pr
   files.reserve(summaries.size());
   for (const RankSummary& summary : summaries) {
     files.emplace_back(summaries.size() == 1
-                           ? kSummaryFile
-                           : fmt::format("summary-{:06}.gpuwhy", summary.identity.rank),
+                           ? layout::kSummary
+                           : fmt::format(layout::kSummaryOfRank, summary.identity.rank),
                        summary_bytes(summary));
   }
   return files;

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "bundle/layout.h"
 #include "bundle/secret_shapes.h"
 #include "capture/nsys.h"
 #include "capture/stale_runs.h"
@@ -34,30 +35,30 @@ namespace {
 
 // The recording in a bundle; empty if it holds none.
 std::filesystem::path recording_of_bundle(const std::filesystem::path& bundle) {
-  for (const char* name : {"nsys/run.sqlite", "nsys/run.nsys-rep"}) {
+  for (const char* name : {layout::kNsysSqlite, layout::kNsysReport}) {
     std::error_code ignored;
     if (std::filesystem::is_regular_file(bundle / name, ignored)) {
       return bundle / name;
     }
   }
   // Of a server with several ranks, each has a file, and they are given by name.
-  const std::vector<std::filesystem::path> traces = recordings_below(bundle / kTracesFolder);
+  const std::vector<std::filesystem::path> traces = recordings_below(bundle / layout::kTraces);
   return traces.size() == 1 ? traces.front() : std::filesystem::path();
 }
 
 // A bundle stands for the recording inside it; one whose run was cut off does not.
 std::filesystem::path recording_in(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (std::filesystem::exists(path / kRunningFile, ignored)) {
+  if (std::filesystem::exists(path / layout::kRunning, ignored)) {
     throw Error(ErrorKind::kContract,
                 fmt::format("{} is unfinished: its run goes on or was cut off", path.string()),
                 fmt::format("what it recorded may be read alone: {}",
-                            (path / "nsys" / "run.sqlite").string()));
+                            (path / layout::kNsysSqlite).string()));
   }
   if (std::filesystem::path file = recording_of_bundle(path); !file.empty()) {
     return file;
   }
-  if (std::filesystem::is_regular_file(path / "manifest.json", ignored)) {
+  if (std::filesystem::is_regular_file(path / layout::kManifest, ignored)) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("the bundle {} holds no recording of nsys", path.string()),
                 "its manifest.json says why; gpuwhy run --passes nsys makes one");
@@ -420,7 +421,7 @@ LoadedMetrics load_metrics(const std::vector<std::string>& paths, const Recordin
   constexpr int kVersion = 1;
   std::error_code ignored;
   const std::string& path = paths.front();
-  const std::filesystem::path inside = std::filesystem::path(path) / "metrics.json";
+  const std::filesystem::path inside = std::filesystem::path(path) / layout::kMetrics;
   const bool is_bundle = std::filesystem::is_regular_file(inside, ignored);
   if (paths.size() > 1 || (!is_bundle && !is_own_document(path, "gpuwhy."))) {
     ProfileWants wants;
@@ -487,7 +488,7 @@ std::vector<std::string> counters_in(const std::filesystem::path& bundle) {
 std::string requests_in(const std::filesystem::path& bundle) {
   for (const char* pass : {"nsys", "torch"}) {
     std::error_code ignored;
-    const std::filesystem::path file = bundle / pass / kRequestsFile;
+    const std::filesystem::path file = bundle / pass / layout::kRequests;
     if (std::filesystem::is_regular_file(file, ignored)) {
       return file.string();
     }

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/task_graph.h"
+#include "bundle/layout.h"
 #include "fleet/summary/summary_file.h"
 #include "session/own_files.h"
 #include "session/rank_run.h"
@@ -49,26 +50,33 @@ Exported write_beside(const char* format, const char* name, const Profile& profi
 
 using Files = std::vector<std::pair<std::string, std::string>>;  // names and contents
 
-// All files but the exports and the summary.
+// The files of the report proper.
 struct Contents {
   Metrics metrics;
   Files files;
 };
 
+void add_names(const Files& files, std::vector<std::string>& names) {
+  std::ranges::transform(files, std::back_inserter(names), &Files::value_type::first);
+}
+
+Files request_tables(const Profile& profile) {
+  if (!profile.requests) {
+    return {};
+  }
+  return {{layout::kRequestTable, requests_csv(*profile.requests)},
+          {layout::kLateTokens, late_tokens_csv(*profile.requests)}};
+}
+
 Contents contents_of(const Profile& profile, const ReportFolder& folder,
-                     const std::vector<std::string>& exports, PassTimer* timer) {
+                     const std::vector<std::string>& exports, const Files& tables,
+                     PassTimer* timer) {
   std::vector<std::string> beside = folder.beside;
   beside.insert(beside.end(), exports.begin(), exports.end());
-  if (profile.requests) {
-    beside.insert(beside.end(), {"requests.csv", "late_tokens.csv"});
-  }
+  add_names(tables, beside);
   Contents contents{metrics_of(profile.analysis, folder.run), {}};
   contents.files = report_files(contents.metrics, beside, profile.timeline, timer,
                                 folder.gpu_hour_price, folder.kernel_rows);
-  if (profile.requests) {
-    contents.files.emplace_back("requests.csv", requests_csv(*profile.requests));
-    contents.files.emplace_back("late_tokens.csv", late_tokens_csv(*profile.requests));
-  }
   return contents;
 }
 
@@ -77,18 +85,20 @@ Contents contents_of(const Profile& profile, const ReportFolder& folder,
 WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, PassTimer* timer) {
   const bool is_recorded = profile.analysis.absent.empty();
   const bool has_trace = is_recorded && profile.trace && folder.trace_budget_bytes > 0;
+  std::vector<std::string> expected;  // exports
+  if (has_trace) {
+    expected.emplace_back(layout::kTrace);
+  }
+  if (is_recorded) {
+    expected.emplace_back(layout::kKernelProfile);
+  }
+  Files tables = request_tables(profile);
   Files summary = summary_files(profile, folder.identity);
   if (folder.is_of_user) {
-    std::vector<std::string> all = {"metrics.json", "report.html",  "report.md",
-                                    "kernels.md",   "operators.md", "stakeholder_summary.md",
-                                    "kernels.pb.gz"};
-    if (has_trace) {
-      all.emplace_back("trace.pftrace");
-    }
-    if (profile.requests) {
-      all.insert(all.end(), {"requests.csv", "late_tokens.csv"});
-    }
-    std::ranges::transform(summary, std::back_inserter(all), &Files::value_type::first);
+    std::vector<std::string> all = report_file_names();
+    all.insert(all.end(), expected.begin(), expected.end());
+    add_names(tables, all);
+    add_names(summary, all);
     claim_files(folder.directory, all);
   }
   Exported trace;
@@ -104,21 +114,13 @@ WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, 
   if (has_trace) {
     tasks.emplace_back([&] {
       const PassTimer::Scope pass(&of_trace, "trace");
-      trace = write_beside("pftrace", "trace.pftrace", profile, folder);
+      trace = write_beside("pftrace", layout::kTrace, profile, folder);
     });
   }
-  tasks.emplace_back([&] {
-    std::vector<std::string> expected;
-    if (has_trace) {
-      expected.emplace_back("trace.pftrace");
-    }
-    if (is_recorded) {
-      expected.emplace_back("kernels.pb.gz");
-    }
-    contents = contents_of(profile, folder, expected, timer);
-  });
+  tasks.emplace_back([&] { contents = contents_of(profile, folder, expected, tables, timer); });
   if (is_recorded) {
-    tasks.emplace_back([&] { table = write_beside("pprof", "kernels.pb.gz", profile, folder); });
+    tasks.emplace_back(
+        [&] { table = write_beside("pprof", layout::kKernelProfile, profile, folder); });
   }
   run_tasks(tasks, folder.num_threads);
   if (timer != nullptr) {
@@ -128,16 +130,16 @@ WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, 
     Diagnostics& diagnostics = profile.analysis.diagnostics;
     diagnostics.insert(diagnostics.end(), trace.notes.begin(), trace.notes.end());
     diagnostics.insert(diagnostics.end(), table.notes.begin(), table.notes.end());
-    contents = contents_of(profile, folder, names(), nullptr);
+    contents = contents_of(profile, folder, names(), tables, nullptr);
     summary = summary_files(profile, folder.identity);
   }
   WrittenReport written{std::move(contents.metrics), names()};
   Files& files = contents.files;
-  files.insert(files.end(), std::make_move_iterator(summary.begin()),
-               std::make_move_iterator(summary.end()));
-  for (auto& [name, text] : files) {
-    written.files.push_back(name);
+  for (Files* more : {&tables, &summary}) {
+    files.insert(files.end(), std::make_move_iterator(more->begin()),
+                 std::make_move_iterator(more->end()));
   }
+  add_names(files, written.files);
   write_files(folder.directory, files);
   if (folder.is_of_user) {
     confirm_files(folder.directory);

@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "bundle/layout.h"
 #include "bundle/manifest.h"
 #include "bundle/scrub.h"
 #include "capture/mark_module.h"
@@ -399,7 +400,7 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
   const std::filesystem::path& directory = setup.options.common.artifacts_dir;
   const Artifacts artifacts =
       setup.rank ? create_rank_bundle(directory, *setup.rank) : Artifacts::create(directory, now);
-  artifacts.write(kRunningFile,
+  artifacts.write(layout::kRunning,
                   running_text(session_name(artifacts), scratch_folder(artifacts, system)));
   for (const std::string& note : prepared.notes) {
     progress.note(note);
@@ -446,7 +447,7 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
     run["exit_code"] = code;
     run["contract"] = verdict_json(config, breaches, code == kExitOk);
     std::error_code ignored;
-    std::filesystem::remove(artifacts.path(kRunningFile), ignored);
+    std::filesystem::remove(artifacts.path(layout::kRunning), ignored);
     write_manifest(artifacts, without_values(scrub_tree(run), values));
   } while (runner.look_for_signal("run"));
   RunOutcome outcome;

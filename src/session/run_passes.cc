@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "bundle/layout.h"
 #include "capture/mark_module.h"
 #include "capture/nvtx_library.h"
 #include "capture/workload.h"
@@ -19,7 +20,7 @@ std::vector<std::string> filled_for(const CommandInputs& inputs,
                                     const std::string& folder) {
   return filled(words, {{"model", inputs.setup.target.model_file.string()},
                         {"out", (inputs.bundle / folder).string()},
-                        {"file", (inputs.bundle / kOperatorsFile).string()}});
+                        {"file", (inputs.bundle / layout::kOperatorTable).string()}});
 }
 
 PassCommand program_command(const CommandInputs& inputs, const std::string& folder,

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "bundle/layout.h"
 #include "export/event_walk.h"
 #include "report/metrics.h"
 #include "session/operator_table.h"
@@ -118,13 +119,10 @@ Evidence evidence_of(const RunSetup& setup, const Artifacts& artifacts, RunResul
 
 std::vector<std::string> files_beside(const Artifacts& artifacts) {
   std::vector<std::string> files;
-  for (const char* name :
-       {"manifest.json", "env.json", "config.yaml", "inputs.yaml", "baseline/metrics.json",
-        "baseline/ranges.csv", "nsys/cmd.txt", "nsys/log.txt", "nsys/run.nsys-rep",
-        "nsys/run.sqlite", "torch/cmd.txt", "torch/log.txt", "ncu/plan.json", "ncu/log.txt"}) {
+  for (const char* name : layout::kOfRun) {
     std::error_code ignored;
     // The manifest lists all others and is written last.
-    if (std::string(name) == "manifest.json" ||
+    if (std::string_view(name) == layout::kManifest ||
         std::filesystem::is_regular_file(artifacts.path(name), ignored)) {
       files.emplace_back(name);
     }

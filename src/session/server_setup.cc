@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "bundle/layout.h"
 #include "capture/workload.h"
 #include "config/reader.h"
 #include "results/stage_role.h"
@@ -147,8 +148,8 @@ PassCommand driven(const CommandInputs& inputs, const std::string& folder, PassC
                    const DrivenWindow& window) {
   const ServerSetup& server = *inputs.setup.server;
   const std::filesystem::path out = inputs.bundle / folder;
-  const std::map<std::string, std::string> places = {{"url", server.url},
-                                                     {"requests", (out / kRequestsFile).string()}};
+  const std::map<std::string, std::string> places = {
+      {"url", server.url}, {"requests", (out / layout::kRequests).string()}};
   std::vector<std::string> argv = own_command("drive");
   const auto add = [&](const char* option, const std::string& value) {
     if (!value.empty()) {
@@ -180,8 +181,8 @@ PassCommand driven(const CommandInputs& inputs, const std::string& folder, PassC
     add_number("--steps", wish.num_steps);
     add("--stage", wish.stage);
   }
-  add("--client-log", (out / kClientLog).string());
-  add("--events", (out / kDriveFile).string());
+  add("--client-log", (out / layout::kClientLog).string());
+  add("--events", (out / layout::kDrive).string());
   // What a pass adds to the environment is the server's alone: the client gets the values of
   // before, as variables, since every user of the machine reads command lines.
   const auto& own = inputs.system.environment;

@@ -62,13 +62,6 @@ struct ServerSetup {
 ServerSetup server_setup_of(const ServerRequest& request, const Config& config,
                             const std::vector<std::string>& command);
 
-// Files of a pass in its folder.
-inline constexpr const char* kRequestsFile = "requests.jsonl";
-inline constexpr const char* kDriveFile = "drive.json";
-inline constexpr const char* kClientLog = "client.txt";
-// Of the bundle: where the engine's own profiler writes.
-inline constexpr const char* kTracesFolder = "torch/traces";
-
 // How a pass of a server is recorded.
 struct DrivenWindow {
   // A profiler's own commands; empty: it records all the time.

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/temporary_file.h"
+#include "bundle/layout.h"
 #include "serve/drive.h"
 #include "session/pass_parts.h"
 
@@ -15,13 +16,13 @@ namespace gpuwhy {
 namespace {
 
 std::vector<PassCommand> torch_commands(const CommandInputs& inputs) {
-  const std::filesystem::path traces = inputs.bundle / kTracesFolder;
+  const std::filesystem::path traces = inputs.bundle / layout::kTraces;
   return {
       driven(inputs, "torch", program_command(inputs, "torch", traces), {{}, {}, true, traces})};
 }
 
 void run_torch(PassRunner& runner) {
-  const std::filesystem::path traces = runner.artifacts().path(kTracesFolder);
+  const std::filesystem::path traces = runner.artifacts().path(layout::kTraces);
   make_inner_folder(traces, 0700);
   const StepResult step = runner.run_only_step();
   const std::vector<Breach> found = check_program(runner, step, {});
@@ -36,7 +37,7 @@ void run_torch(PassRunner& runner) {
     if (found.empty()) {
       runner.fail(Reason::kReportMissing,
                   fmt::format("the server wrote no trace into {}", traces.string()),
-                  fmt::format("see {}", (runner.folder() / "log.txt").string()));
+                  fmt::format("see {}", (runner.folder() / layout::kLog).string()));
     }
     return;
   }

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "bundle/layout.h"
 #include "export/chrome.h"
 #include "export/parquet.h"
 #include "export/perfetto.h"
@@ -32,9 +33,9 @@ struct ExportFormat {
 };
 
 constexpr ExportFormat kFormats[] = {
-    {"pftrace", "trace.pftrace", write_pftrace},
-    {"perfetto", "trace.pftrace", write_pftrace},  // the name of the viewer, for the same file
-    {"pprof", "kernels.pb.gz", nullptr},
+    {"pftrace", layout::kTrace, write_pftrace},
+    {"perfetto", layout::kTrace, write_pftrace},  // the name of the viewer, for the same file
+    {"pprof", layout::kKernelProfile, nullptr},
     {"chrome", "trace.json", write_chrome_trace},
     {"parquet", "tables", nullptr},
 };

@@ -154,8 +154,8 @@ class Database {
 
 std::string known_column(Random& random) {
   static const std::vector<std::string> kNames =
-      column_names<StringRow, GpuRow, KernelRow, CopyRow, CallRow, NvtxRow, NodeRow, DeviceRow,
-                   OldDeviceRow>();
+      column_names<StringColumns, GpuColumns, KernelColumns, CopyColumns, CallColumns, NvtxColumns, NodeColumns, DeviceColumns,
+                   OldDeviceColumns>();
   return sql_quoted(one_of(kNames, random));
 }
 

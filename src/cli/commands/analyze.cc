@@ -15,6 +15,7 @@
 #include "base/parse_number.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "bundle/layout.h"
 #include "capture/workload.h"
 #include "cli/commands/analyze_plan.h"
 #include "cli/json_output.h"
@@ -181,8 +182,8 @@ void check_rank_options(const AnalyzeOptions& options) {
 // Names the page first: it is what most people open.
 void say_what_was_written(const AnalyzeOptions& options, std::vector<std::string> files,
                           bool is_recording, Console& console) {
-  std::erase(files, "report.html");
-  const std::filesystem::path page = std::filesystem::path(options.out) / "report.html";
+  std::erase(files, layout::kPage);
+  const std::filesystem::path page = std::filesystem::path(options.out) / layout::kPage;
   const std::string others = fmt::format("  also there: {}", fmt::join(files, ", "));
   console.err(fmt::format("\nReport: {}\n{}\n", printable(page.string()),
                           wrapped(others, console.error_width(), 4)));

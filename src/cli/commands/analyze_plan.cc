@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "bundle/layout.h"
 #include "capture/machine.h"
 #include "session/job_files.h"
 #include "session/memory_fit.h"
@@ -88,7 +89,7 @@ std::string text_of(const PlannedFile& file) {
   if (file.written() > 0) {
     text += row("report", fmt::format("about {}", format_bytes(file.plan.report_bytes)));
     if (file.plan.trace_bytes > 0) {
-      text += row("trace.pftrace", fmt::format("about {}", format_bytes(file.plan.trace_bytes)));
+      text += row(layout::kTrace, fmt::format("about {}", format_bytes(file.plan.trace_bytes)));
     }
     text += row("  free there", file.room.disk_bytes ? format_bytes(*file.room.disk_bytes)
                                                      : "n/a (the file system does not say)");

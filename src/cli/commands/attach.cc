@@ -13,6 +13,7 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "bundle/layout.h"
 #include "capture/subprocess.h"
 #include "capture/supervise.h"
 #include "capture/workload.h"
@@ -46,7 +47,7 @@ std::vector<std::string> client_words(AttachCommandOptions& options) {
   });
   if (names_requests && options.requests.empty()) {
     std::filesystem::create_directories(options.out);
-    options.requests = (std::filesystem::path(options.out) / kRequestsFile).string();
+    options.requests = (std::filesystem::path(options.out) / layout::kRequests).string();
   }
   return filled(words, {{"url", options.attach.url}, {"requests", options.requests}});
 }

@@ -15,6 +15,7 @@
 #include "base/json_fwd.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "bundle/layout.h"
 #include "capture/mark_module.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -109,7 +110,7 @@ void print_failure(const RunRequest& request, const RunOutcome& outcome, const B
     const std::string text(trim(pass->steps.back().last_lines));
     const std::vector<std::string_view> lines = split(text, '\n');
     console.err(fmt::format("Last lines of its output ({}):\n",
-                            printable((outcome.bundle / breach.pass / "log.txt").string())));
+                            printable((outcome.bundle / breach.pass / layout::kLog).string())));
     for (std::size_t i = lines.size() - std::min(lines.size(), kShownLines); i < lines.size();
          ++i) {
       console.err("  | " + printable(lines[i]) + "\n");
@@ -132,10 +133,10 @@ void print_end(const RunCommandOptions& options, const RunOutcome& outcome, Cons
   print_breaches(options.request, outcome.breaches,
                  options.is_one_of_many ? "" : outcome.metrics.verdict, options.told, console);
   if (!options.is_one_of_many) {
-    console.err(fmt::format("Report: {}\n", printable((outcome.bundle / "report.html").string())));
+    console.err(fmt::format("Report: {}\n", printable((outcome.bundle / layout::kPage).string())));
     std::error_code ignored;
     if (options.request.with.empty() &&
-        std::filesystem::is_regular_file(outcome.bundle / "nsys/run.sqlite", ignored)) {
+        std::filesystem::is_regular_file(outcome.bundle / layout::kNsysSqlite, ignored)) {
       console.err(
           fmt::format("  trace for ui.perfetto.dev: {}\n",
                       printable(shell_text({"gpuwhy", "export", outcome.bundle.string()}))));

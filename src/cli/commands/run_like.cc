@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/yaml.h"
+#include "bundle/layout.h"
 #include "bundle/scrub.h"
 #include "capture/workload.h"
 #include "cli/args.h"
@@ -36,7 +37,7 @@ Json read_part(const fs::path& bundle, const char* name) {
                 "gpuwhy run --like BUNDLE, a folder that gpuwhy run printed");
   }
   const std::string text = read_file(bundle / name);
-  return name == std::string_view("env.json") ? parse_json(text, name) : parse_yaml(text, name);
+  return name == std::string_view(layout::kEnv) ? parse_json(text, name) : parse_yaml(text, name);
 }
 
 bool is_scrubbed(const std::string& word) {
@@ -182,11 +183,11 @@ bool is_confirmed(Console& console) {
 }
 
 RunRequest request_like(const RunCommandOptions& given, Context& context) {
-  read_part(given.like, "manifest.json");
-  const Json inputs = read_part(given.like, "inputs.yaml");
+  read_part(given.like, layout::kManifest);
+  const Json inputs = read_part(given.like, layout::kInputs);
   RunRequest request = request_of(inputs.at("arguments"));
   std::vector<std::string> notes;
-  add_overrides(*config_of(request, notes).tree, read_part(given.like, "config.yaml"), "",
+  add_overrides(*config_of(request, notes).tree, read_part(given.like, layout::kConfig), "",
                 request.overrides);
   for (const std::string& more : given.request.overrides) {
     std::erase_if(request.overrides, [&](const std::string& one) {
@@ -199,7 +200,7 @@ RunRequest request_like(const RunCommandOptions& given, Context& context) {
   request.words = request_words(request);
   std::vector<std::string> argv = request.words;
   argv.insert(argv.begin(), {"gpuwhy", "run"});
-  compare(request, inputs, read_part(given.like, "env.json"), context);
+  compare(request, inputs, read_part(given.like, layout::kEnv), context);
   print_rows("Command:\n", {shell_text(argv)},
              context.console);  // whole, and last before the question
   return request;

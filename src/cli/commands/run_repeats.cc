@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "bundle/artifacts.h"
+#include "bundle/layout.h"
 #include "capture/supervise.h"
 #include "cli/commands/comparison_inputs.h"
 #include "cli/commands/run.h"
@@ -179,10 +180,10 @@ int compare_sides(const RepeatedRuns& runs, Context& context) {
       compare_runs(summaries(runs.sides[0]), summaries(runs.sides[1]), options);
   constexpr std::size_t kRows = 10;
   const Document document = comparison_document(comparison, kRows, false);
-  write_file(runs.group / "compare.json", comparison_json(comparison));
-  write_file(runs.group / "compare.md", markdown_text(document));
+  write_file(runs.group / layout::kComparison, comparison_json(comparison));
+  write_file(runs.group / layout::kComparisonText, markdown_text(document));
   ComparisonOutput output;
-  output.page = (runs.group / "compare.html").string();
+  output.page = (runs.group / layout::kComparisonPage).string();
   write_page(comparison, {}, output);
   if (runs.options.progress != "none" && runs.options.progress != "json") {
     context.console.err("\n" + terminal_text(document, context.console.error_form()));
@@ -195,7 +196,7 @@ int compare_sides(const RepeatedRuns& runs, Context& context) {
   } else {
     context.console.err(verdict_line(comparison) + "\n");
   }
-  say(runs, context, fmt::format("\nReport: {}", (runs.group / "compare.html").string()));
+  say(runs, context, fmt::format("\nReport: {}", (runs.group / layout::kComparisonPage).string()));
   return exit_code_of(comparison);
 }
 

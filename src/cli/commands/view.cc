@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/text.h"
+#include "bundle/layout.h"
 #include "capture/subprocess.h"
 #include "capture/tools.h"
 #include "cli/command.h"
@@ -51,7 +52,7 @@ std::string server_of(const std::string& connection) {
 std::filesystem::path report_page(const std::filesystem::path& path) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(path, ignored);
-  const std::filesystem::path page = is_folder ? path / "report.html" : path;
+  const std::filesystem::path page = is_folder ? path / layout::kPage : path;
   const auto refuse = [&](const std::filesystem::path& what, const char* why) {
     throw Error(ErrorKind::kInput, fmt::format("{} {}", printable(what.string()), why),
                 "gpuwhy report BUNDLE --format html > report.html makes one");

@@ -8,7 +8,6 @@
 
 namespace gpuwhy {
 
-inline constexpr const char* kSummaryFile = "summary.gpuwhy";  // in a bundle
 inline constexpr std::string_view kRankKind = "rank";
 
 // A rank's summary as a file (format: fleet/summary/columnar_file.h): the same summary gives the

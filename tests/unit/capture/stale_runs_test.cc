@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "bundle/layout.h"
 #include "capture/subprocess.h"
 #include "temporary.h"
 
@@ -36,7 +37,7 @@ class MadeMachine : public testing::Test {
   }
 
   std::filesystem::path add_bundle(const std::string& name, const std::string& running) {
-    directory.add("artifacts/" + name + "/" + kRunningFile, running);
+    directory.add("artifacts/" + name + "/" + layout::kRunning, running);
     return directory.path() / "artifacts" / name;
   }
 
@@ -113,7 +114,8 @@ TEST_F(MadeMachine, BrokenFilesAreNobodyAtWork) {
 
 TEST(RealMachine, ThisVeryProcessIsAtWork) {
   const TemporaryDirectory directory;
-  directory.add(std::string("bundle/") + kRunningFile, running_text("gpuwhy-x", "/tmp/gpuwhy-x"));
+  directory.add(std::string("bundle/") + layout::kRunning,
+                running_text("gpuwhy-x", "/tmp/gpuwhy-x"));
   const System system{{}, "/"};
   EXPECT_THAT(find_leftovers(system, directory.path()).running,
               ElementsAre(directory.path() / "bundle"));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "bundle/layout.h"
 #include "temporary.h"
 
 namespace gpuwhy {
@@ -105,7 +106,7 @@ TEST(OperatorTable, OfABundleIsTakenWhereNothingBetterIsKnown) {
   EXPECT_TRUE(none.diagnostics.empty());
 
   std::filesystem::create_directories(bundle.path() / "baseline");
-  write_file(bundle.path() / kOperatorsFile,
+  write_file(bundle.path() / layout::kOperatorTable,
              "kind,stage,op,calls,total_ns\nstage,a,,1,100\noperator,a,ADD,1,90\nbroken\n");
   Evidence one;
   read_operators(bundle.path(), one);
@@ -119,7 +120,7 @@ TEST(OperatorTable, OfABundleIsTakenWhereNothingBetterIsKnown) {
   complete(better, std::move(one));
   EXPECT_EQ(better.analysis.operators->source, "Kineto");
 
-  write_file(bundle.path() / kOperatorsFile, "no table\n");
+  write_file(bundle.path() / layout::kOperatorTable, "no table\n");
   Evidence broken;
   read_operators(bundle.path(), broken);
   EXPECT_FALSE(broken.operators);
