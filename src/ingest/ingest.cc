@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "bundle/layout.h"
 #include "ingest/nsys_numbers.h"
 #include "ingest/sqlite_file.h"
@@ -93,6 +94,47 @@ const Importer& importer_of(const InputFile& file) {
               fmt::format("{}: {}not a recording that gpuwhy reads", path,
                           file.sqlite() != nullptr ? "a SQLite database, but " : ""),
               reads_hint(recording_formats()));
+}
+
+// What may hold counters in a folder and below it. Links to folders are not followed.
+struct CounterFiles {
+  std::vector<std::pair<bool, std::filesystem::path>> files;  // printed, or a report
+  std::vector<std::string> closed;  // folders that could not be read to the end, and why
+};
+
+CounterFiles counter_files_in(const std::filesystem::path& path) {
+  constexpr std::size_t kMostCounterFiles = 4096;
+  CounterFiles found;
+  std::vector<std::filesystem::path> folders = {path};
+  while (!folders.empty()) {
+    const std::filesystem::path folder = std::move(folders.back());
+    folders.pop_back();
+    std::error_code failure;
+    std::error_code ignored;
+    for (std::filesystem::directory_iterator entry(folder, failure), end; !failure && entry != end;
+         entry.increment(failure)) {
+      const std::filesystem::path extension = entry->path().extension();
+      if (entry->is_directory(ignored) && !entry->is_symlink(ignored)) {
+        folders.push_back(entry->path());
+      } else if (extension == ".ncu-rep" || extension == ".csv" || extension == ".txt") {
+        found.files.emplace_back(extension != ".ncu-rep", entry->path());
+      }
+      if (found.files.size() > kMostCounterFiles) {
+        throw Error(ErrorKind::kUsage,
+                    fmt::format("{} has more than {} files that may hold counters "
+                                "(.ncu-rep, .csv, .txt)",
+                                path.string(), kMostCounterFiles),
+                    "give a folder that has the counters alone, or the files by name");
+      }
+    }
+    if (failure) {
+      found.closed.push_back(fmt::format("{}: {}", folder.string(), failure.message()));
+    }
+  }
+  // Reports come first: their values are not rounded.
+  std::sort(found.files.begin(), found.files.end());
+  std::sort(found.closed.begin(), found.closed.end());
+  return found;
 }
 
 }  // namespace
@@ -192,16 +234,8 @@ std::vector<Counters> load_counter_files(const std::filesystem::path& path) {
     one.push_back(load_counters(InputFile(path)));
     return one;
   }
-  // Reports come first: their values are not rounded.
-  std::vector<std::pair<bool, std::filesystem::path>> files;
-  for (std::filesystem::recursive_directory_iterator entry(path, failure), end;
-       !failure && entry != end; entry.increment(failure)) {
-    const std::filesystem::path extension = entry->path().extension();
-    if (extension == ".ncu-rep" || extension == ".csv" || extension == ".txt") {
-      files.emplace_back(extension != ".ncu-rep", entry->path());
-    }
-  }
-  std::sort(files.begin(), files.end());
+  const CounterFiles found = counter_files_in(path);
+  const auto& files = found.files;
   std::vector<Counters> all;
   std::string first_unread;
   std::int64_t num_unread = 0;
@@ -216,10 +250,18 @@ std::vector<Counters> load_counter_files(const std::filesystem::path& path) {
     }
   }
   if (all.empty()) {
+    const std::string why =
+        !first_unread.empty() || found.closed.empty() ? first_unread : found.closed.front();
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: no file of it has counters that gpuwhy reads{}", path.string(),
-                            first_unread.empty() ? "" : "; " + first_unread),
+                            why.empty() ? "" : "; " + why),
                 reads_hint(counter_formats()));
+  }
+  if (const auto num_closed = static_cast<std::int64_t>(found.closed.size()); num_closed > 0) {
+    all.front().diagnostics.push_back(
+        {"counter_folders_left_out", Severity::kWarning, num_closed,
+         fmt::format("{} of {} could not be read to the end: {}", count_of(num_closed, "folder"),
+                     path.string(), found.closed.front())});
   }
   if (num_unread > 0) {
     all.front().diagnostics.push_back(

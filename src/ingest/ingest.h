@@ -69,7 +69,8 @@ struct CounterImporter {
 Counters load_counters(const InputFile& file);
 
 // The same of all files of a folder and of those below it: reports, and pages that ncu printed. A
-// file without a table of ncu is left out, and said. A path of a file is that file.
+// file without a table of ncu is left out, and said, and so is a folder that cannot be read. A path
+// of a file is that file. Throws kUsage for more than 4,096 files.
 std::vector<Counters> load_counter_files(const std::filesystem::path& path);
 
 // All formats of recordings, and of counters, in the order in which they are tried.

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/inotify.h>
@@ -102,6 +103,51 @@ TEST(Ingest, AFileIsOpenedOnceForItsFirstBytes) {
     load_input(path, 1);
     EXPECT_LE(openings.count(), most) << path;
   }
+}
+
+constexpr const char* kCounters =
+    R"csv("ID","Process ID","Kernel Name","Context","Stream",)csv"
+    R"csv("Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"
+"0","41","gemv","1","7","(128, 1, 1)","(17, 1, 1)","0","12.0","Occupancy","Achieved Occupancy","%","81.50"
+)csv";
+
+TEST(Counters, AFolderThatCannotBeReadIsSaidAndTheOthersAreRead) {
+  const TemporaryDirectory folder;
+  folder.add("a/pages.csv", kCounters);
+  EXPECT_THAT(load_counter_files(folder.path()).at(0).diagnostics, testing::IsEmpty());
+  // Its path is longer than the system takes, which stops an administrator too.
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  for (int depth = 0; depth < 20; ++depth) {
+    const std::string name(250, 'b');
+    std::filesystem::create_directory(name);
+    std::filesystem::current_path(name);
+  }
+  std::filesystem::current_path(here);
+  folder.add("c/pages.csv", kCounters);
+  const std::vector<Counters> read = load_counter_files(folder.path());
+  ASSERT_EQ(read.size(), 2U);
+  ASSERT_EQ(read[0].diagnostics.size(), 1U);
+  EXPECT_EQ(read[0].diagnostics[0].kind, "counter_folders_left_out");
+  EXPECT_THAT(read[0].diagnostics[0].sentence,
+              testing::AllOf(testing::StartsWith("1 folder of " + folder.path().string() +
+                                                 " could not be read to the end: "),
+                             testing::EndsWith("File name too long")));
+  std::filesystem::remove_all(folder.path() / "a");
+  std::filesystem::remove_all(folder.path() / "c");
+  expect_error([&] { load_counter_files(folder.path()); }, ErrorKind::kInput,
+               testing::EndsWith("File name too long"), testing::_);
+}
+
+TEST(Counters, AFolderOfTooManyFilesIsRefused) {
+  const TemporaryDirectory folder;
+  for (int i = 0; i < 4096; ++i) {
+    folder.add(fmt::format("{}/{}.txt", i % 7, i), "");
+  }
+  folder.add("pages.csv", kCounters);
+  expect_error([&] { load_counter_files(folder.path()); }, ErrorKind::kUsage,
+               HasSubstr("more than 4096 files that may hold counters"),
+               HasSubstr("the files by name"));
 }
 
 }  // namespace
