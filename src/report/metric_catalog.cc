@@ -169,30 +169,7 @@ const MetricInfo* metric_info(std::string_view pattern) {
   return found == rows.end() ? nullptr : &found->info;
 }
 
-// Rows without a unit are structs and lists, which hold no number.
-Json origins_json() {
-  Json rows = Json::array();
-  for (const auto& [keys, info] : metric_catalog()) {
-    if (info.unit.empty()) {
-      continue;
-    }
-    Json sources = Json::array();
-    for (const std::string_view source : split(info.sources, ' ')) {
-      if (!source.empty()) {
-        sources.push_back(source);
-      }
-    }
-    rows.push_back({{"keys", keys},
-                    {"unit", info.unit},
-                    {"count_key", text_or_null(info.count)},
-                    {"sources", sources},
-                    {"formula", info.formula}});
-  }
-  return rows;
-}
-
 Json metrics_schema() {
-  const Json text = {{"type", "string"}};
   const Json body = object_schema<Metrics>();
   Json schema = {
       {"$schema", "https://json-schema.org/draft/2020-12/schema"},
@@ -202,36 +179,23 @@ Json metrics_schema() {
        "the keys mean: docs/metrics.md."},
       {"type", "object"},
       {"properties",
-       {{"schema", {{"const", "gpuwhy.metrics"}}}, {"schema_version", {{"const", 1}}}}},
+       {{"schema", {{"const", "gpuwhy.metrics"}}},
+        {"schema_version", {{"const", kMetricsVersion}}}}},
       {"required", {"schema", "schema_version"}},
       {"additionalProperties", false}};
   // Every field of Metrics is required: a figure that is not known is null, never absent.
   schema["properties"].update(body["properties"]);
   schema["required"].insert(schema["required"].end(), body["required"].begin(),
                             body["required"].end());
-  Json origin = Json::object();
-  for (const char* key : {"keys", "unit", "count_key", "sources", "formula"}) {
-    origin[key] = text;
-  }
-  origin["count_key"] = nullable(text);
-  origin["sources"] = {{"type", "array"}, {"items", text}};
-  schema["properties"]["origins"] = {
-      {"type", "array"},
-      {"items",
-       {{"type", "object"},
-        {"properties", origin},
-        {"required", {"keys", "unit", "count_key", "sources", "formula"}},
-        {"additionalProperties", false}}}};
-  schema["required"].push_back("origins");
   return schema;
 }
 
 std::string key_table() {
-  std::string text = "| key | unit | n | formula | meaning |\n|---|---|---|---|---|\n";
+  std::string text = "| key | unit | n | from | formula | meaning |\n|---|---|---|---|---|---|\n";
   for (const auto& [keys, info] : metric_catalog()) {
-    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", keys, info.unit,
-                        info.count.empty() ? "" : fmt::format("`{}`", info.count), info.formula,
-                        info.text);
+    text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", keys, info.unit,
+                        info.count.empty() ? "" : fmt::format("`{}`", info.count),
+                        fmt::join(split(info.sources, ' '), ", "), info.formula, info.text);
   }
   return text;
 }

@@ -25,9 +25,6 @@ const std::vector<CatalogRow>& metric_catalog();
 // By the pattern of a number; null if metrics.json has no such number.
 const MetricInfo* metric_info(std::string_view pattern);
 
-// The rows of numbers, as part of metrics.json.
-Json origins_json();
-
 // docs/schema/metrics.schema.json, and the table of keys in docs/metrics.md.
 Json metrics_schema();
 std::string key_table();

@@ -266,6 +266,9 @@ bool has_gpu_work(const Metrics& metrics);
 // Structs first, JSON from them: both forms always agree.
 Metrics metrics_of(const Analysis& analysis, const RunFacts& run = {});
 
+// The form of metrics.json. Keys that are only added do not raise it. Form 1 had `origins` too.
+inline constexpr int kMetricsVersion = 2;
+
 Json metrics_json(const Metrics& metrics);
 Json metrics_json(const Analysis& analysis, const RunFacts& run = {});
 std::string metrics_json_text(const Metrics& metrics);
@@ -275,6 +278,9 @@ std::string metrics_part_text(const Metrics& metrics, const char* schema, const 
 // Throws kInput, naming the key, if a value has another type than its member. Missing keys leave
 // their member unchanged; unknown keys are ignored.
 Metrics metrics_from_json(const Json& json);
+
+// Gives a metrics.json of an earlier form the one of today.
+void make_current(Json& metrics);
 
 // baseline/metrics.json: the stages as in `baseline` of metrics.json.
 std::string unprofiled_json(const UnprofiledRun& run, const std::vector<StageTimes>& stages);

@@ -181,9 +181,7 @@ void read_value(const Json& json, T& value, const Place& place) {
 }  // namespace
 
 Json metrics_json(const Metrics& metrics) {
-  Json document = object_json(metrics, json_document("metrics", 1));
-  document["origins"] = origins_json();
-  return document;
+  return object_json(metrics, json_document("metrics", kMetricsVersion));
 }
 
 Json metrics_json(const Analysis& analysis, const RunFacts& run) {
@@ -204,6 +202,11 @@ Metrics metrics_from_json(const Json& json) {
   Metrics metrics;
   read_object(json, metrics, {});
   return metrics;
+}
+
+void make_current(Json& metrics) {
+  metrics.erase("origins");
+  metrics["schema_version"] = kMetricsVersion;
 }
 
 std::string unprofiled_json(const UnprofiledRun& run, const std::vector<StageTimes>& stages) {

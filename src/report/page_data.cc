@@ -350,7 +350,6 @@ PageData page_data(const Metrics& metrics, const Json& json, const Timeline& tim
                    {"kernels_left_out", 0},
                    {"rules", rules_json()},
                    {"step", step_json(metrics)}};
-  document["metrics"].erase("origins");  // docs, not data
   const std::size_t num_kernels = metrics.kernels.size();
   std::size_t kept = std::min(num_kernels, kMostKernels);
   PageData data;

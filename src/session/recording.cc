@@ -418,7 +418,6 @@ LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& opti
 LoadedMetrics load_metrics(const std::vector<std::string>& paths, const RecordingOptions& options,
                            const System& system, bool has_timeline) {
   constexpr std::uint64_t kMostBytes = 512 * kMiB;
-  constexpr int kVersion = 1;
   std::error_code ignored;
   const std::string& path = paths.front();
   const std::filesystem::path inside = std::filesystem::path(path) / layout::kMetrics;
@@ -445,12 +444,13 @@ LoadedMetrics load_metrics(const std::vector<std::string>& paths, const Recordin
                 fmt::format("{} is not a metrics.json of gpuwhy", file.string()));
   }
   const Json version = json.value("schema_version", Json());
-  if (json_integer(version).value_or(INT64_MAX) > kVersion) {
+  if (json_integer(version).value_or(INT64_MAX) > kMetricsVersion) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{} was written by a newer gpuwhy (schema_version {})", file.string(),
                             to_json_line(version)),
                 "analyze the bundle again with this one: gpuwhy analyze BUNDLE --out DIR");
   }
+  make_current(json);
   Metrics metrics = with_context("in " + file.string(), [&] { return metrics_from_json(json); });
   LoadedMetrics loaded{std::make_shared<Json>(std::move(json)), std::move(metrics), std::nullopt};
   if (has_timeline && is_bundle && !recording_of_bundle(path).empty()) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/recording.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "expect_error.h"
 #include "temporary.h"
 
@@ -39,6 +41,24 @@ TEST(RecordingRules, OfAFileTakeTheirPlace) {
   EXPECT_EQ(recording_rules(given.string(), system).user_source, "rules of " + given.string());
   expect_error([&] { recording_rules("", system); }, ErrorKind::kUsage,
                HasSubstr("gpuwhy/rules.yaml"), HasSubstr("conf/rules"));
+}
+
+TEST(Recording, MetricsOfAnEarlierFormAreReadAndOfALaterOneRefused) {
+  const TemporaryDirectory bundle;
+  const auto load = [&](int version) {
+    bundle.add("metrics.json", fmt::format(R"({{"schema": "gpuwhy.metrics", "schema_version": {},
+        "verdict": "as it was", "capture": {{"kernel_ns": 12}},
+        "origins": [{{"keys": "capture.kernel_ns", "unit": "ns"}}]}})",
+                                           version));
+    return load_metrics(bundle.path().string(), {}, System());
+  };
+  const LoadedMetrics loaded = load(1);
+  EXPECT_EQ(loaded.metrics.verdict, "as it was");
+  EXPECT_EQ(loaded.metrics.capture.kernel_ns, 12);
+  EXPECT_EQ(loaded.json->at("schema_version"), 2);
+  EXPECT_FALSE(loaded.json->contains("origins"));
+  expect_error([&] { load(3); }, ErrorKind::kInput, HasSubstr("newer gpuwhy (schema_version 3)"),
+               HasSubstr("analyze the bundle again"));
 }
 
 TEST(Recording, MetricsThatAreMadeCannotBeReadInAnotherWay) {
