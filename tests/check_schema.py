@@ -38,11 +38,15 @@ def goldens(source):
                 yield path.parent.name, document
 
 
-def recordings(program, corpus):
-    for path in sorted([*pathlib.Path(corpus, "nsys_sqlite").glob("*.sqlite"), *pathlib.Path(corpus, "kineto").glob("*.json*")]):
-        result = subprocess.run([program, "analyze", path, "--json"], capture_output=True)
+def recordings(program, corpus, source):
+    counters = source / "tests/golden/analyze-ncu-json"
+    files = [(counters / "kernels.csv", "--ncu", counters / "counters.csv")]
+    if pathlib.Path(corpus).is_dir():
+        files += [(path,) for path in sorted([*pathlib.Path(corpus, "nsys_sqlite").glob("*.sqlite"), *pathlib.Path(corpus, "kineto").glob("*.json*")])]
+    for file, *words in files:
+        result = subprocess.run([program, "analyze", file, *words, "--json"], capture_output=True)
         if result.returncode == 0:
-            yield path.name, json.loads(result.stdout)
+            yield file.name, json.loads(result.stdout)
 
 
 def numbers(value, pattern=""):
@@ -111,8 +115,8 @@ def main():
         missed += [] if without_origin({"capture": {"kernel_ns": 1, "surprise_ns": 1}}, rules) == ["capture.surprise_ns"] else ["a number without a row"]
         sys.exit(f"not refused: {missed}" if missed else 0)
     documents += [(path.name, json.loads(path.read_text())) for path in arguments.files]
-    if arguments.program and pathlib.Path(arguments.corpus).is_dir():
-        documents += recordings(arguments.program, arguments.corpus)
+    if arguments.program:
+        documents += recordings(arguments.program, arguments.corpus, arguments.source)
     failures = []
     for name, document in documents:
         for error in list(validator.iter_errors(document))[:3]:

@@ -4,6 +4,7 @@
 
   cmd              one command line, `gpuwhy ...`, with NAME=value before it for its environment
   expected.out     standard output, whole
+  expected.keys    in its place: lines `kernels[0].calls = 2` that the JSON on standard output must have
   expected.err     standard error, whole; absent: empty
   expected.code    exit code; absent: 0
   NAME.sqlite.sql  SQL from which NAME.sqlite is made, so that a reviewer can read a recording; the line
@@ -22,6 +23,7 @@ import difflib
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -31,7 +33,28 @@ import tempfile
 import laws
 import recording
 
-STREAMS = ("out", "err", "code")
+
+def streams_of(case):
+    return ("keys" if (case / "expected.keys").exists() else "out", "err", "code")
+
+
+def keys_now(case, text):
+    """The lines of expected.keys with the values that a JSON has."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = None
+    lines = []
+    for line in expectation(case, "keys").splitlines():
+        path = line.partition(" = ")[0]
+        try:
+            value = document
+            for key, place in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
+                value = value[key or int(place)]
+            lines.append(f"{path} = {json.dumps(value, ensure_ascii=False)}\n")
+        except (LookupError, TypeError):
+            lines.append(f"{path} is not there\n")
+    return "".join(lines)
 
 
 def run(program, case):
@@ -53,6 +76,7 @@ def run(program, case):
         result = subprocess.run([program] + words[1:], cwd=directory, env=environment, capture_output=True, timeout=120)
         texts = [result.stdout] + [path.read_bytes() for path in sorted(pathlib.Path(directory).rglob("metrics.json"))]
     return {"out": result.stdout.decode(errors="backslashreplace"),
+            "keys": keys_now(case, result.stdout),
             "err": result.stderr.decode(errors="backslashreplace"),
             "code": f"{result.returncode}\n",
             "laws": [law for metrics in map(metrics_in, texts) if metrics for law in laws.broken_laws(metrics)]}
@@ -76,7 +100,7 @@ def expectation(case, stream):
 
 def differences(actual, case):
     lines = [f"{case.name} breaks a conservation law: {law}" for law in actual["laws"]]
-    for stream in STREAMS:
+    for stream in streams_of(case):
         expected = expectation(case, stream)
         if actual[stream] != expected:
             lines += difflib.unified_diff(expected.splitlines(), actual[stream].splitlines(),
@@ -86,7 +110,7 @@ def differences(actual, case):
 
 
 def update(actual, case):
-    for stream in STREAMS:
+    for stream in streams_of(case):
         path = case / f"expected.{stream}"
         if actual[stream] == ("0\n" if stream == "code" else ""):
             path.unlink(missing_ok=True)
