@@ -10,23 +10,23 @@
 
 namespace gpuwhy {
 
-struct StringColumns {
+struct NsysStringColumns {
   enum { kId, kValue, kNumColumns };
   static constexpr std::array kNames = {"id", "value"};
   static_assert(kNames.size() == kNumColumns);
 };
 
 // Columns that all tables of GPU work share; those of one table follow them.
-struct GpuColumns {
+struct NsysGpuColumns {
   enum { kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, kNumColumns };
   static constexpr std::array kNames = {"start",    "end",           "deviceId", "contextId",
                                         "streamId", "correlationId", "globalPid"};
   static_assert(kNames.size() == kNumColumns);
 };
 
-struct KernelColumns {
+struct NsysKernelColumns {
   enum {
-    kDemangledName = GpuColumns::kNumColumns,
+    kDemangledName = NsysGpuColumns::kNumColumns,
     kShortName,
     kMangledName,
     kGridX,  // Y and Z follow
@@ -37,35 +37,35 @@ struct KernelColumns {
   static constexpr std::array kNames = {"demangledName", "shortName",  "mangledName", "gridX",
                                         "gridY",         "gridZ",      "blockX",      "blockY",
                                         "blockZ",        "graphNodeId"};
-  static_assert(GpuColumns::kNumColumns + kNames.size() == kNumColumns);
+  static_assert(NsysGpuColumns::kNumColumns + kNames.size() == kNumColumns);
 };
 
-struct CopyColumns {
-  enum { kBytes = GpuColumns::kNumColumns, kCopyKind, kSourceKind, kTargetKind, kNumColumns };
+struct NsysCopyColumns {
+  enum { kBytes = NsysGpuColumns::kNumColumns, kCopyKind, kSourceKind, kTargetKind, kNumColumns };
   static constexpr std::array kNames = {"bytes", "copyKind", "srcKind", "dstKind"};
-  static_assert(GpuColumns::kNumColumns + kNames.size() == kNumColumns);
+  static_assert(NsysGpuColumns::kNumColumns + kNames.size() == kNumColumns);
 };
 
-struct MemsetColumns {
-  enum { kBytes = GpuColumns::kNumColumns, kNumColumns };
+struct NsysMemsetColumns {
+  enum { kBytes = NsysGpuColumns::kNumColumns, kNumColumns };
   static constexpr std::array kNames = {"bytes"};
-  static_assert(GpuColumns::kNumColumns + kNames.size() == kNumColumns);
+  static_assert(NsysGpuColumns::kNumColumns + kNames.size() == kNumColumns);
 };
 
-struct CallColumns {
+struct NsysCallColumns {
   enum { kStart, kEnd, kThread, kCorrelation, kName, kNumColumns };
   static constexpr std::array kNames = {"start", "end", "globalTid", "correlationId", "nameId"};
   static_assert(kNames.size() == kNumColumns);
 };
 
 // Calls of the operating system.
-struct SystemCallColumns {
+struct NsysSystemCallColumns {
   enum { kStart, kEnd, kThread, kName, kNumColumns };
   static constexpr std::array kNames = {"start", "end", "globalTid", "nameId"};
   static_assert(kNames.size() == kNumColumns);
 };
 
-struct NvtxColumns {
+struct NsysNvtxColumns {
   enum {
     kStart,
     kEnd,
@@ -85,13 +85,13 @@ struct NvtxColumns {
 };
 
 // GPUs of the machine: TARGET_INFO_GPU, or TARGET_INFO_CUDA_GPU before 2021 with names of its own.
-struct NodeColumns {
+struct NsysNodeColumns {
   enum { kStart, kThread, kNode, kOriginal, kNumColumns };
   static constexpr std::array kNames = {"start", "globalTid", "graphNodeId", "originalGraphNodeId"};
   static_assert(kNames.size() == kNumColumns);
 };
 
-struct DeviceColumns {
+struct NsysDeviceColumns {
   enum {
     kCudaDevice,
     kId,
@@ -109,7 +109,7 @@ struct DeviceColumns {
                                         "clockRate", "computeMajor", "computeMinor"};
   static_assert(kNames.size() == kNumColumns);
 };
-struct OldDeviceColumns : DeviceColumns {
+struct OldNsysDeviceColumns : NsysDeviceColumns {
   static constexpr std::array kNames = {"deviceId",
                                         "deviceId",
                                         "name",

@@ -19,19 +19,20 @@ void read_node_creations(const NsysTables& tables, TraceNumbers& numbers, Trace&
     return;
   }
   for (const char* table : {"CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS"}) {
-    const TableScan scan = tables.scan(table, column_names<NodeColumns>());
+    const TableScan scan = tables.scan(table, column_names<NsysNodeColumns>());
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
       scan.scan(chunk, [&](std::size_t, const SqlValue* row, bool) {
-        const bool is_usable = row[NodeColumns::kStart].kind == SqlValue::Kind::kInteger &&
-                               row[NodeColumns::kThread].kind == SqlValue::Kind::kInteger &&
-                               row[NodeColumns::kNode].as_integer() != 0;
+        const bool is_usable = row[NsysNodeColumns::kStart].kind == SqlValue::Kind::kInteger &&
+                               row[NsysNodeColumns::kThread].kind == SqlValue::Kind::kInteger &&
+                               row[NsysNodeColumns::kNode].as_integer() != 0;
         if (is_usable) {
           NodeCreation& creation = trace.node_creations.emplace_back();
-          creation.node = static_cast<std::uint64_t>(row[NodeColumns::kNode].as_integer());
-          creation.original = static_cast<std::uint64_t>(row[NodeColumns::kOriginal].as_integer());
-          creation.time_ns = row[NodeColumns::kStart].integer;
+          creation.node = static_cast<std::uint64_t>(row[NsysNodeColumns::kNode].as_integer());
+          creation.original =
+              static_cast<std::uint64_t>(row[NsysNodeColumns::kOriginal].as_integer());
+          creation.time_ns = row[NsysNodeColumns::kStart].integer;
           creation.thread =
-              numbers.thread(static_cast<std::uint64_t>(row[NodeColumns::kThread].integer));
+              numbers.thread(static_cast<std::uint64_t>(row[NsysNodeColumns::kThread].integer));
         }
       });
     }

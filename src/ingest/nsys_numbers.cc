@@ -98,33 +98,35 @@ void TraceNumbers::read_devices(const NsysTables& tables) {
     return !value.is_null() && value.as_integer() == 0;
   };
   const bool is_old = tables.has("TARGET_INFO_CUDA_GPU");
-  const TableScan scan =
-      tables.scan(is_old ? "TARGET_INFO_CUDA_GPU" : "TARGET_INFO_GPU",
-                  is_old ? column_names<OldDeviceColumns>() : column_names<DeviceColumns>());
+  const TableScan scan = tables.scan(
+      is_old ? "TARGET_INFO_CUDA_GPU" : "TARGET_INFO_GPU",
+      is_old ? column_names<OldNsysDeviceColumns>() : column_names<NsysDeviceColumns>());
   const auto fill = [&](const SqlValue* row, DeviceInfo& device) {
-    device.name = row[DeviceColumns::kName].as_text();
-    device.num_sms = static_cast<std::uint32_t>(row[DeviceColumns::kNumSms].as_integer());
+    device.name = row[NsysDeviceColumns::kName].as_text();
+    device.num_sms = static_cast<std::uint32_t>(row[NsysDeviceColumns::kNumSms].as_integer());
     device.compute_major =
-        static_cast<std::uint32_t>(row[DeviceColumns::kComputeMajor].as_integer());
+        static_cast<std::uint32_t>(row[NsysDeviceColumns::kComputeMajor].as_integer());
     device.compute_minor =
-        static_cast<std::uint32_t>(row[DeviceColumns::kComputeMinor].as_integer());
-    device.memory_bytes = static_cast<std::uint64_t>(row[DeviceColumns::kMemory].as_integer())
+        static_cast<std::uint32_t>(row[NsysDeviceColumns::kComputeMinor].as_integer());
+    device.memory_bytes = static_cast<std::uint64_t>(row[NsysDeviceColumns::kMemory].as_integer())
                           << (is_old ? 20 : 0);
     device.memory_bytes_per_s =
-        static_cast<std::uint64_t>(row[DeviceColumns::kMemoryBandwidth].as_integer());
-    device.clock_hz =
-        static_cast<std::uint64_t>(row[DeviceColumns::kClock].as_integer()) * (is_old ? 1000 : 1);
+        static_cast<std::uint64_t>(row[NsysDeviceColumns::kMemoryBandwidth].as_integer());
+    device.clock_hz = static_cast<std::uint64_t>(row[NsysDeviceColumns::kClock].as_integer()) *
+                      (is_old ? 1000 : 1);
   };
   for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
     scan.scan(chunk, [&](std::size_t, const SqlValue* row, bool) {
-      if (is_zero(row[DeviceColumns::kMemoryBandwidth]) && is_zero(row[DeviceColumns::kNumSms])) {
+      if (is_zero(row[NsysDeviceColumns::kMemoryBandwidth]) &&
+          is_zero(row[NsysDeviceColumns::kNumSms])) {
         return;
       }
       for (const auto& [identity, number] : devices_) {
         // Old captures have no CUDA number; the row's own id is used instead.
-        const SqlValue& cuda_device = row[DeviceColumns::kCudaDevice];
+        const SqlValue& cuda_device = row[NsysDeviceColumns::kCudaDevice];
         const bool is_by_row = identity.first || cuda_device.is_null();
-        const std::int64_t id = (is_by_row ? row[DeviceColumns::kId] : cuda_device).as_integer();
+        const std::int64_t id =
+            (is_by_row ? row[NsysDeviceColumns::kId] : cuda_device).as_integer();
         if (id == identity.second && trace_.devices[number].name.empty()) {
           fill(row, trace_.devices[number]);
         }

@@ -64,21 +64,22 @@ std::uint32_t correlation_of(const SqlValue& value) {
 
 // Memory kind 0 is pageable (ENUM_CUDA_MEM_KIND); recordings before 2021 lack it.
 CopyKind copy_kind(const SqlValue* row) {
-  const auto kind = static_cast<CopyKind>(row[CopyColumns::kCopyKind].as_integer());
+  const auto kind = static_cast<CopyKind>(row[NsysCopyColumns::kCopyKind].as_integer());
   const auto is_pageable = [&](int column) {
     return !row[column].is_null() && row[column].as_integer() == 0;
   };
-  if (kind == CopyKind::kHostToDevice && is_pageable(CopyColumns::kSourceKind)) {
+  if (kind == CopyKind::kHostToDevice && is_pageable(NsysCopyColumns::kSourceKind)) {
     return CopyKind::kPageableToDevice;
   }
   const bool is_to_pageable =
-      kind == CopyKind::kDeviceToHost && is_pageable(CopyColumns::kTargetKind);
+      kind == CopyKind::kDeviceToHost && is_pageable(NsysCopyColumns::kTargetKind);
   return is_to_pageable ? CopyKind::kDeviceToPageable : kind;
 }
 
 // A whole number in whichever column of payloads has one.
 std::int64_t payload_of(const SqlValue* row) {
-  for (int column = NvtxColumns::kFirstPayload; column < NvtxColumns::kNumColumns; ++column) {
+  for (int column = NsysNvtxColumns::kFirstPayload; column < NsysNvtxColumns::kNumColumns;
+       ++column) {
     if (row[column].kind == SqlValue::Kind::kInteger) {
       return row[column].integer;
     }
@@ -136,11 +137,11 @@ class Loader {
 
  private:
   void read_strings() {
-    const TableScan scan = tables_.scan("StringIds", column_names<StringColumns>());
+    const TableScan scan = tables_.scan("StringIds", column_names<NsysStringColumns>());
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
       scan.scan(chunk, [&](std::size_t, const SqlValue* row, bool) {
-        const std::int64_t id = row[StringColumns::kId].as_integer();
-        const std::string_view text = row[StringColumns::kValue].as_text();
+        const std::int64_t id = row[NsysStringColumns::kId].as_integer();
+        const std::string_view text = row[NsysStringColumns::kValue].as_text();
         names_.add(id, intern_bounded(trace_.strings, text));
         api_names_.add(id, intern_bounded(trace_.strings, without_version(text)));
       });
@@ -214,12 +215,13 @@ class Loader {
   // The part of a GPU row that is the same for every kind of work.
   template <typename Table>
   static void keep_gpu_row(Table& table, std::size_t row, const SqlValue* values, ChunkKeys& keys) {
-    keys.times.read(values[GpuColumns::kStart], values[GpuColumns::kEnd], table.start_ns[row],
-                    table.end_ns[row]);
-    table.correlation[row] = correlation_of(values[GpuColumns::kCorrelation]);
-    const GpuNumbers numbers = keys.numbers_of(
-        {values[GpuColumns::kProcess].as_integer(), values[GpuColumns::kDevice].as_integer(),
-         values[GpuColumns::kContext].as_integer(), values[GpuColumns::kStream].as_integer()});
+    keys.times.read(values[NsysGpuColumns::kStart], values[NsysGpuColumns::kEnd],
+                    table.start_ns[row], table.end_ns[row]);
+    table.correlation[row] = correlation_of(values[NsysGpuColumns::kCorrelation]);
+    const GpuNumbers numbers = keys.numbers_of({values[NsysGpuColumns::kProcess].as_integer(),
+                                                values[NsysGpuColumns::kDevice].as_integer(),
+                                                values[NsysGpuColumns::kContext].as_integer(),
+                                                values[NsysGpuColumns::kStream].as_integer()});
     table.process[row] = numbers.process;
     table.device[row] = numbers.device;
     table.stream[row] = numbers.stream;
@@ -228,11 +230,11 @@ class Loader {
   void load_tables() {
     // Columns get their final size before the tasks start, so that chunks can write in parallel.
     std::vector<std::function<void()>> tasks;
-    const TableScan ranges = tables_.scan("NVTX_EVENTS", column_names<NvtxColumns>());
+    const TableScan ranges = tables_.scan("NVTX_EVENTS", column_names<NsysNvtxColumns>());
     tasks.push_back([&] { load_ranges(ranges); });
 
-    const TableScan kernels =
-        tables_.scan("CUPTI_ACTIVITY_KIND_KERNEL", column_names<GpuColumns, KernelColumns>());
+    const TableScan kernels = tables_.scan("CUPTI_ACTIVITY_KIND_KERNEL",
+                                           column_names<NsysGpuColumns, NsysKernelColumns>());
     make_rows(trace_.kernels, kernels.num_rows());
     std::vector<ChunkKeys> kernel_keys;
     add_tasks(kernels, kernel_keys, tasks,
@@ -241,7 +243,7 @@ class Loader {
               });
 
     const TableScan calls =
-        tables_.scan("CUPTI_ACTIVITY_KIND_RUNTIME", column_names<CallColumns>());
+        tables_.scan("CUPTI_ACTIVITY_KIND_RUNTIME", column_names<NsysCallColumns>());
     make_rows(trace_.api_calls, calls.num_rows());
     std::vector<ChunkKeys> call_keys;
     add_tasks(calls, call_keys, tasks,
@@ -251,16 +253,16 @@ class Loader {
 
     // Copies and memsets share columns; memsets come after the copies.
     const TableScan copies =
-        tables_.scan("CUPTI_ACTIVITY_KIND_MEMCPY", column_names<GpuColumns, CopyColumns>());
-    const TableScan memsets =
-        tables_.scan("CUPTI_ACTIVITY_KIND_MEMSET", column_names<GpuColumns, MemsetColumns>());
+        tables_.scan("CUPTI_ACTIVITY_KIND_MEMCPY", column_names<NsysGpuColumns, NsysCopyColumns>());
+    const TableScan memsets = tables_.scan("CUPTI_ACTIVITY_KIND_MEMSET",
+                                           column_names<NsysGpuColumns, NsysMemsetColumns>());
     const std::size_t first_memset = copies.num_rows();
     make_rows(trace_.copies, copies.num_rows() + memsets.num_rows());
     std::vector<ChunkKeys> copy_keys;
     add_tasks(copies, copy_keys, tasks,
               [this](std::size_t row, const SqlValue* values, ChunkKeys& keys) {
                 keep_gpu_row(trace_.copies, row, values, keys);
-                trace_.copies.size_bytes[row] = values[CopyColumns::kBytes].as_integer();
+                trace_.copies.size_bytes[row] = values[NsysCopyColumns::kBytes].as_integer();
                 trace_.copies.kind[row] = copy_kind(values);
               });
     std::vector<ChunkKeys> memset_keys;
@@ -268,12 +270,12 @@ class Loader {
               [this, first_memset](std::size_t row, const SqlValue* values, ChunkKeys& keys) {
                 keep_gpu_row(trace_.copies, first_memset + row, values, keys);
                 trace_.copies.size_bytes[first_memset + row] =
-                    values[MemsetColumns::kBytes].as_integer();
+                    values[NsysMemsetColumns::kBytes].as_integer();
                 trace_.copies.kind[first_memset + row] = CopyKind::kMemset;
               });
 
     const TableScan graphs =
-        tables_.scan("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", column_names<GpuColumns>());
+        tables_.scan("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", column_names<NsysGpuColumns>());
     make_rows(trace_.graphs, graphs.num_rows());
     std::vector<ChunkKeys> graph_keys;
     add_tasks(graphs, graph_keys, tasks,
@@ -281,7 +283,7 @@ class Loader {
                 keep_gpu_row(trace_.graphs, row, values, keys);
               });
 
-    const TableScan system_calls = tables_.scan("OSRT_API", column_names<SystemCallColumns>());
+    const TableScan system_calls = tables_.scan("OSRT_API", column_names<NsysSystemCallColumns>());
     std::vector<std::vector<LongCall>> long_calls(system_calls.num_chunks());
     std::vector<ChunkKeys> system_keys(system_calls.num_chunks());
     for (std::size_t chunk = 0; chunk < long_calls.size(); ++chunk) {
@@ -328,12 +330,13 @@ class Loader {
       std::int64_t start_ns = 0;
       std::int64_t end_ns = 0;
       times.has_text = !are_whole;
-      if (times.read(row[SystemCallColumns::kStart], row[SystemCallColumns::kEnd], start_ns,
+      if (times.read(row[NsysSystemCallColumns::kStart], row[NsysSystemCallColumns::kEnd], start_ns,
                      end_ns) &&
           end_ns - start_ns >= kLeastFunctionNs) {
-        calls.push_back({start_ns, end_ns,
-                         static_cast<std::uint64_t>(row[SystemCallColumns::kThread].as_integer()),
-                         row[SystemCallColumns::kName].as_integer()});
+        calls.push_back(
+            {start_ns, end_ns,
+             static_cast<std::uint64_t>(row[NsysSystemCallColumns::kThread].as_integer()),
+             row[NsysSystemCallColumns::kName].as_integer()});
       }
     });
   }
@@ -381,20 +384,21 @@ class Loader {
   [[gnu::flatten]] void keep_kernel(std::size_t row, const SqlValue* values, ChunkKeys& keys) {
     keep_gpu_row(trace_.kernels, row, values, keys);
     // Old exports have only the short name.
-    const bool has_name = !values[KernelColumns::kDemangledName].is_null();
+    const bool has_name = !values[NsysKernelColumns::kDemangledName].is_null();
     const SqlValue& name =
-        values[has_name ? KernelColumns::kDemangledName : KernelColumns::kShortName];
+        values[has_name ? NsysKernelColumns::kDemangledName : NsysKernelColumns::kShortName];
     trace_.kernels.name[row] = names_[name.as_integer()];
-    const SqlValue& mangled = values[KernelColumns::kMangledName];
+    const SqlValue& mangled = values[NsysKernelColumns::kMangledName];
     trace_.kernels.mangled_name[row] =
         mangled.is_null() ? StringId{} : names_[mangled.as_integer()];
     LaunchShape shape;
     for (int i = 0; i < 3; ++i) {
-      shape.grid[i] = static_cast<std::int32_t>(values[KernelColumns::kGridX + i].as_integer());
-      shape.block[i] = static_cast<std::int32_t>(values[KernelColumns::kBlockX + i].as_integer());
+      shape.grid[i] = static_cast<std::int32_t>(values[NsysKernelColumns::kGridX + i].as_integer());
+      shape.block[i] =
+          static_cast<std::int32_t>(values[NsysKernelColumns::kBlockX + i].as_integer());
     }
     trace_.kernels.shape[row] = keys.shapes.id(shape);
-    const SqlValue& node = values[KernelColumns::kGraphNode];
+    const SqlValue& node = values[NsysKernelColumns::kGraphNode];
     const auto id = node.is_null() ? 0 : static_cast<std::uint64_t>(node.as_integer());
     // Chunks number their nodes from 1, because 0 is kNoNode.
     trace_.kernels.graph_node[row] =
@@ -403,12 +407,12 @@ class Loader {
 
   void keep_call(std::size_t row, const SqlValue* values, ChunkKeys& keys) {
     ApiCalls& calls = trace_.api_calls;
-    keys.times.read(values[CallColumns::kStart], values[CallColumns::kEnd], calls.start_ns[row],
-                    calls.end_ns[row]);
+    keys.times.read(values[NsysCallColumns::kStart], values[NsysCallColumns::kEnd],
+                    calls.start_ns[row], calls.end_ns[row]);
     calls.thread[row] =
-        keys.threads.id(static_cast<std::uint64_t>(values[CallColumns::kThread].as_integer()));
-    calls.correlation[row] = correlation_of(values[CallColumns::kCorrelation]);
-    calls.name[row] = api_names_[values[CallColumns::kName].as_integer()];
+        keys.threads.id(static_cast<std::uint64_t>(values[NsysCallColumns::kThread].as_integer()));
+    calls.correlation[row] = correlation_of(values[NsysCallColumns::kCorrelation]);
+    calls.name[row] = api_names_[values[NsysCallColumns::kName].as_integer()];
   }
 
   // A single task, because it interns texts; the other tasks do not touch the pool.
@@ -421,26 +425,27 @@ class Loader {
     std::size_t kept = 0;
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
       scan.scan(chunk, [&](std::size_t, const SqlValue* row, bool) {
-        const auto global_tid = static_cast<std::uint64_t>(row[NvtxColumns::kThread].as_integer());
-        const std::int64_t domain_id = row[NvtxColumns::kDomainId].as_integer();
-        const StringId text = row[NvtxColumns::kText].kind == SqlValue::Kind::kText
-                                  ? intern_bounded(trace_.strings, row[NvtxColumns::kText].text)
-                                  : names_[row[NvtxColumns::kTextId].as_integer()];
-        const std::int64_t event_type = row[NvtxColumns::kEventType].as_integer();
+        const auto global_tid =
+            static_cast<std::uint64_t>(row[NsysNvtxColumns::kThread].as_integer());
+        const std::int64_t domain_id = row[NsysNvtxColumns::kDomainId].as_integer();
+        const StringId text = row[NsysNvtxColumns::kText].kind == SqlValue::Kind::kText
+                                  ? intern_bounded(trace_.strings, row[NsysNvtxColumns::kText].text)
+                                  : names_[row[NsysNvtxColumns::kTextId].as_integer()];
+        const std::int64_t event_type = row[NsysNvtxColumns::kEventType].as_integer();
         // Domains may be created after their first use, so they are resolved at the end.
         if (event_type == kNvtxDomainCreate) {
           domains[{process_part(global_tid), domain_id}] = text;
         }
         const std::optional<RangeKind> kind = range_kind(event_type);
-        range_times_.has_text = !row[NvtxColumns::kThread].is_whole_or_null();
-        if (!row[NvtxColumns::kEventType].is_whole_or_null()) {
+        range_times_.has_text = !row[NsysNvtxColumns::kThread].is_whole_or_null();
+        if (!row[NsysNvtxColumns::kEventType].is_whole_or_null()) {
           range_times_.leave_out(Unusable::kNoNumber);
         }
         if (!kind) {
           return;
         }
-        const SqlValue& start = row[NvtxColumns::kStart];
-        const SqlValue& end = row[NvtxColumns::kEnd];
+        const SqlValue& start = row[NsysNvtxColumns::kStart];
+        const SqlValue& end = row[NsysNvtxColumns::kEnd];
         const bool is_open = end.is_null() || end.as_integer() >= recording_end_ns_;
         if (range_times_.read(start, is_open ? start : end, ranges.start_ns[kept],
                               ranges.end_ns[kept]) &&
@@ -451,7 +456,7 @@ class Loader {
         ranges.thread[kept] = threads.id(global_tid);
         ranges.kind[kept] = *kind;
         ranges.payload[kept] = payload_of(row);
-        nccl_.add(static_cast<std::uint32_t>(kept), domain_id, row[NvtxColumns::kBinary]);
+        nccl_.add(static_cast<std::uint32_t>(kept), domain_id, row[NsysNvtxColumns::kBinary]);
         domain_ids[kept++] = domain_id;
       });
     }

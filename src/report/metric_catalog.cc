@@ -41,8 +41,7 @@ void add_rows(const std::string& keys, const MetricInfo& info, std::vector<Catal
     rows.push_back({keys + "[]", info});
   } else if constexpr (std::is_same_v<T, BucketTimes>) {
     rows.push_back({keys + ".*", info});
-  } else if constexpr (kIsText<T> || std::is_arithmetic_v<T> ||
-                       std::is_enum_v<T>) {
+  } else if constexpr (kIsText<T> || std::is_arithmetic_v<T> || std::is_enum_v<T>) {
     rows.push_back({keys, info});
   } else {
     rows.push_back({keys, {"", "", "", "", info.text}});
