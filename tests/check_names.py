@@ -38,7 +38,7 @@ def main():
     program = str(pathlib.Path(parser.parse_args().program).resolve())
     with tempfile.TemporaryDirectory(prefix="gpuwhy-names-") as scratch:
         folder = pathlib.Path(scratch)
-        for case in ("analyze-model", "analyze-llm", "layers"):
+        for case in ("analyze-model", "analyze-llm", "table-layers"):
             path = make_recording(folder / f"{case}.sqlite", case)
             plant(path)
             out = folder / case

@@ -20,10 +20,11 @@ def main():
     faults = []
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)
-        cases = ("analyze-model", "layers", "analyze-nocuda", "analyze-graph")
+        cases = ("analyze-model", "table-layers", "analyze-nocuda", "analyze-graph")
         model, layers, empty, graph = (str(make_recording(folder / f"{case}.sqlite", case)) for case in cases)
         commands = [["analyze", model, "--model", "deepseek_ocr"], ["analyze", layers], ["analyze", empty], ["analyze", graph],
-                    ["report", model, "--verbose"], ["kernels", graph], ["ranges", model], ["layers", layers], ["doctor"],
+                    ["report", model, "--verbose"], ["table", "kernels", graph], ["table", "ranges", model], ["table", "layers", layers],
+                    ["table", "steps", layers], ["table", "launches", graph], ["table"], ["table", graph], ["doctor"],
                     ["model", "deepseek_ocr", "--gpu-name", "H100-SXM5-80GB"], ["compare", model, layers], ["explain", "launch_bound"],
                     ["plan", layers], *(["list", what] for what in ("gpus", "models", "presets", "formats", "commands"))]
         for width in WIDTHS:

@@ -10,7 +10,7 @@ import subprocess
 from recording import make_recording
 
 TESTS = pathlib.Path(__file__).resolve().parent
-GOLDEN = ("analyze-llm", "analyze-graph", "analyze-sqlite-ncu", "analyze-nocuda", "layers")
+GOLDEN = ("analyze-llm", "analyze-graph", "analyze-sqlite-ncu", "analyze-nocuda", "table-layers")
 CORPUS = ("v2024.6.2_cs336_lm2.7B_a100_nvtx", "v2026.2.1_nsysai_mfu_h100x2_nccl_before", "v2023.1.2_memfusion_rtx3090x4",
           "v2024.6.2_cs336_lm2.7B_a100_cudagraph", "v2020.3.4_beast_report2")
 HOSTILE = {1: b'"quoted" \'both\' back\\slash', 2: b"nul\0inside\x1b[31m\n\r\t</script>{\"a\":1}",
@@ -66,10 +66,10 @@ def export(program, *words, check=True):
 
 
 def kernels_in_model(program, path):
-    """Kernels in passes as `gpuwhy layers` prints them; those without a part too."""
-    printed = subprocess.run([program, "layers", str(path), "--kernels"], capture_output=True, check=True).stdout
+    """Kernels in passes as `gpuwhy table launches` prints them; those without a part too."""
+    printed = subprocess.run([program, "table", "launches", str(path), "--format", "csv"], capture_output=True, check=True).stdout
     csv.field_size_limit(1 << 30)
-    return list(csv.DictReader(io.StringIO(printed.decode(errors="replace"))))
+    return [row for row in csv.DictReader(io.StringIO(printed.decode(errors="replace"))) if row["pass"]]
 
 
 class Recorded:

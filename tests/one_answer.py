@@ -283,7 +283,7 @@ def recordings(program, folder, corpus):
     yield golden("analyze-model", "--model", "deepseek_ocr")
     yield "window", [folder / "analyze-model.sqlite", "--steps", "20..50"]
     yield "overhead", [run_with_overhead(program, folder)]
-    yield golden("layers")
+    yield golden("table-layers")
     yield golden("analyze-requests", "--requests", GOLDEN / "analyze-requests/requests.jsonl", "--slo", "ttft=400ms,itl=30ms")
     yield golden("analyze-sqlite-ncu", "--ncu", GOLDEN / "analyze-sqlite-ncu/counters.csv")
     yield golden("analyze-graph")

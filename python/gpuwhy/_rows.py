@@ -132,6 +132,8 @@ class Launch(NamedTuple):
     shape: str
     in_graph: bool
     correlation: int
+    pass_: str | None
+    pass_kind: str | None
     pass_number: int | None
     layer: int | None
     part: str | None

@@ -58,18 +58,18 @@ void add_marks(const std::vector<std::string>& marks, const std::vector<std::str
     const std::string stage(trim(std::string_view(mark).substr(0, equals)));
     const std::string name = equals == std::string::npos ? "" : mark.substr(equals + 1);
     if (stage.empty() || name.empty()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--mark takes STAGE=NAME, not '{}'", printable(mark)),
-                  equals == std::string::npos
-                      ? "as --mark decode=benchmark_loop; a name alone is a module of gpuwhy run"
-                      : "as --mark decode=benchmark_loop; gpuwhy ranges FILE lists the names");
+      throw Error(
+          ErrorKind::kUsage, fmt::format("--mark takes STAGE=NAME, not '{}'", printable(mark)),
+          equals == std::string::npos
+              ? "as --mark decode=benchmark_loop; a name alone is a module of gpuwhy run"
+              : "as --mark decode=benchmark_loop; gpuwhy table ranges FILE lists the names");
     }
     add(parse_stage_name(stage, "--mark").stage, name, "--mark " + mark);
   }
   for (const std::string& step : steps) {
     if (step.empty()) {
       throw Error(ErrorKind::kUsage, "--step takes the name of a range",
-                  "as --step 'ProfilerStep#*'; gpuwhy ranges FILE lists the names");
+                  "as --step 'ProfilerStep#*'; gpuwhy table ranges FILE lists the names");
     }
     add("step", step, "--step " + step);
   }

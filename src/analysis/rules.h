@@ -40,8 +40,8 @@ inline constexpr std::string_view kOpaqueGraph = "cuda_graph (opaque)";
 bool fits(const StageRule& rule, std::string_view domain, std::string_view text);
 
 // Puts rows of the command line before all others. A mark is STAGE=NAME, a step is a NAME: a range
-// as `gpuwhy ranges` prints it, with its domain if it has one, or its beginning and a '*'. Throws
-// kUsage.
+// as `gpuwhy table ranges` prints it, with its domain if it has one, or its beginning and a '*'.
+// Throws kUsage.
 void add_marks(const std::vector<std::string>& marks, const std::vector<std::string>& steps,
                Rules& rules);
 

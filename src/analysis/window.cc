@@ -115,9 +115,10 @@ class WindowMaker {
       }
     }
     if (by_thread_.empty()) {
-      throw Error(ErrorKind::kUsage, "--steps: the recording marks no steps",
-                  "say which ranges are steps, as --step 'ProfilerStep#*' (gpuwhy ranges FILE "
-                  "lists them), or use --from and --to");
+      throw Error(
+          ErrorKind::kUsage, "--steps: the recording marks no steps",
+          "say which ranges are steps, as --step 'ProfilerStep#*' (gpuwhy table ranges FILE "
+          "lists them), or use --from and --to");
     }
     if (window_.is_empty()) {
       const std::string end = asked.last == INT64_MAX ? "" : fmt::format("{}", asked.last);

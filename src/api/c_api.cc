@@ -162,25 +162,17 @@ void gpuwhy_error_free(gpuwhy_error* error) {
 gpuwhy_profile* gpuwhy_open(const char* const* paths, size_t num_paths, const char* const* options,
                             size_t num_options, gpuwhy_error** error) {
   return no_throw(error, static_cast<gpuwhy_profile*>(nullptr), [&] {
-    auto recording = std::make_shared<gpuwhy::OpenRecording>();
+    std::vector<std::string> files;
     for (const char* path : gpuwhy::given_span(paths, num_paths)) {
       given(path, "path");
-      recording->paths.emplace_back(path);
+      files.emplace_back(path);
     }
-    if (recording->paths.empty()) {
+    if (files.empty()) {
       throw gpuwhy::Error(gpuwhy::ErrorKind::kUsage, "no path is given");
     }
-    const gpuwhy::OpenOptions read = gpuwhy::open_options(gpuwhy::given_span(options, num_options));
-    recording->options = read.recording;
-    if (!read.model.model.empty()) {
-      recording->wants.model = gpuwhy::model_setup(read.model);
-    }
-    recording->wants.gpu_name = read.model.gpu_name;
-    recording->wants.batch = read.model.setup.batch;
-    recording->profile = gpuwhy::profile_recordings(recording->paths, recording->options,
-                                                    gpuwhy::this_system(), recording->wants);
-    recording->metrics = gpuwhy::metrics_of(recording->profile.analysis);
-    return new gpuwhy_profile{std::move(recording)};
+    gpuwhy::OpenOptions read = gpuwhy::open_options(gpuwhy::given_span(options, num_options));
+    return new gpuwhy_profile{std::make_shared<const gpuwhy::OpenRecording>(gpuwhy::read_recording(
+        std::move(files), std::move(read.recording), read.model, gpuwhy::this_system()))};
   });
 }
 
@@ -214,8 +206,8 @@ const char* gpuwhy_verdict(const gpuwhy_profile* profile) {
 }
 
 const char* gpuwhy_table_name(size_t number) {
-  const std::span<const char* const> names = gpuwhy::table_names();
-  return number < names.size() ? names[number] : nullptr;
+  const std::span<const gpuwhy::TableInfo> tables = gpuwhy::all_tables();
+  return number < tables.size() ? tables[number].name : nullptr;
 }
 
 int gpuwhy_table(const gpuwhy_profile* profile, const char* name, ArrowSchema* schema,

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/recovered_steps.h"
 #include "api/tables.h"
 #include "trace/device_label.h"
 
@@ -117,13 +118,22 @@ void add_places(const Profile& profile, std::vector<ArrowColumn>& columns) {
   std::vector<std::int32_t> passes(num_rows, -1);
   std::vector<std::int32_t> layers(num_rows, -1);
   std::vector<std::int32_t> parts(num_rows, -1);
+  std::vector<std::int32_t> kinds(num_rows, -1);
+  std::vector<std::int32_t> works(num_rows, -1);
+  Words kind_words;
+  Words work_words;
   for (const KernelStream& stream : profile.structure.streams) {
     for (std::size_t number = 0; number < stream.passes.size(); ++number) {
       const ModelPass& pass = stream.passes[number];
+      const std::int32_t kind =
+          kind_words.number_of(profile.analysis.structure->passes[pass.kind].pass);
+      const std::int32_t work = work_words.number_of(std::string(text_of(pass.work)));
       for (std::uint32_t i = pass.begin; i < pass.end; ++i) {
         const std::uint32_t row = stream.kernels[i];
         const int layer = pass.layer_at(i);
         passes[row] = static_cast<std::int32_t>(number);
+        kinds[row] = kind;
+        works[row] = work;
         layers[row] = layer < pass.num_layers() ? layer : -1;  // none before and after them
       }
     }
@@ -141,6 +151,8 @@ void add_places(const Profile& profile, std::vector<ArrowColumn>& columns) {
       parts[row] = word_of_part[part];
     }
   }
+  columns.push_back(dictionary_column("pass", std::move(kinds), kind_words.texts()));
+  columns.push_back(dictionary_column("pass_kind", std::move(works), work_words.texts()));
   columns.push_back(number_column("pass_number", std::move(passes)));
   columns.push_back(number_column("layer", std::move(layers)));
   columns.push_back(dictionary_column("part", std::move(parts), words.texts()));

@@ -293,12 +293,6 @@ TableResult of_structure(const Metrics& metrics, std::vector<Row> StructureSumma
   return {table_of((*metrics.structure).*rows), {}, {}};
 }
 
-// What is not in metrics.json for want of evidence is not an empty table, but a reason.
-struct NamedTable {
-  const char* name;
-  TableResult (*make)(const Shared& recording);
-};
-
 // Tables that are members of Metrics, and of its structure.
 template <auto member>
 TableResult list_of(const Shared& recording) {
@@ -309,66 +303,92 @@ TableResult structure_list(const Shared& recording) {
   return of_structure(recording->metrics, member);
 }
 
-constexpr NamedTable kTables[] = {
-    {"findings", list_of<&Metrics::findings>},
-    {"silent_rules", list_of<&Metrics::silent_rules>},
-    {"stages", list_of<&Metrics::stages>},
-    {"steps",
+// A new table is a row here: gpuwhy table and the library have it then. What is not in metrics.json
+// for want of evidence is not an empty table, but a reason.
+constexpr TableInfo kTables[] = {
+    {"findings", "What to fix, most urgent first", "findings", list_of<&Metrics::findings>},
+    {"silent_rules", "Rules that could not be checked, and why", nullptr,
+     list_of<&Metrics::silent_rules>},
+    {"stages", "Stages: CPU time and kernel time of their marks", "stages",
+     list_of<&Metrics::stages>},
+    {"steps", "Each run through a stage: start, length on CPU and GPU, period", nullptr,
      [](const Shared& r) -> TableResult {
        return {step_table(r->profile.analysis), {}, {}};
      }},
-    {"ledger", list_of<&Metrics::ledgers>},
-    {"idle_causes", list_of<&Metrics::idle_causes>},
-    {"kernels", list_of<&Metrics::kernels>},
-    {"launches", launches},
-    {"families", list_of<&Metrics::families>},
-    {"layers", structure_list<&StructureSummary::parts>},
-    {"passes", structure_list<&StructureSummary::passes>},
-    {"slow_layers", structure_list<&StructureSummary::slow_layers>},
-    {"slow_passes", structure_list<&StructureSummary::slow_passes>},
-    {"requests", requests},
-    {"operators",
+    {"ledger", "Where GPU time went, by stage and GPU", "ledger", list_of<&Metrics::ledgers>},
+    {"idle_causes", "Idle GPU time by what the CPU did", nullptr, list_of<&Metrics::idle_causes>},
+    {"kernels", "Kernels by total time, per stage and GPU", "kernels", list_of<&Metrics::kernels>},
+    {"launches", "Each kernel that ran: time, stage, stream, shape, pass, layer", nullptr,
+     launches},
+    {"families", "Kernel time by family: GEMM, attention, ...", "families",
+     list_of<&Metrics::families>},
+    {"layers", "The model, read from the order of its kernels: passes, layers, parts", "model",
+     structure_list<&StructureSummary::parts>},
+    {"passes", "Kinds of passes of the model", nullptr, structure_list<&StructureSummary::passes>},
+    {"slow_layers", "Layers that took longer than others of their kind", nullptr,
+     structure_list<&StructureSummary::slow_layers>},
+    {"slow_passes", "Passes that took longer than the median, and why", nullptr,
+     structure_list<&StructureSummary::slow_passes>},
+    {"requests", "Requests of clients, joined to steps; needs --requests FILE", "requests",
+     requests},
+    {"operators", "Operators of a framework by time", "operators",
      [](const Shared& r) -> TableResult {
        return r->metrics.operators ? TableResult{table_of(r->metrics.operators->rows), {}, {}}
                                    : not_there("there are no operators: the recording names none");
      }},
-    {"devices", list_of<&Metrics::devices>},
-    {"copies", list_of<&Metrics::copies>},
-    {"compositions", list_of<&Metrics::compositions>},
-    {"gemm_rates", list_of<&Metrics::gemm_rates>},
-    {"collective_rates", list_of<&Metrics::collective_rates>},
-    {"ranges", list_of<&Metrics::ranges>},
-    {"host_phases", list_of<&Metrics::host_phases>},
-    {"counters",
+    {"devices", "The GPUs: busy time, kernels, copies", nullptr, list_of<&Metrics::devices>},
+    {"copies", "Copies by GPU, direction and kind of host memory", nullptr,
+     list_of<&Metrics::copies>},
+    {"compositions", "Steps of an engine by stage and number of sequences", nullptr,
+     list_of<&Metrics::compositions>},
+    {"gemm_rates", "GEMM and attention by operator, sizes and type", "gemm_rates",
+     list_of<&Metrics::gemm_rates>},
+    {"collective_rates", "Collectives by group of processes and type", nullptr,
+     list_of<&Metrics::collective_rates>},
+    {"ranges", "NVTX ranges: CPU time, and the kernels launched inside", "ranges",
+     list_of<&Metrics::ranges>},
+    {"host_phases", "Parts of a step on the CPU, as engines mark them", "host_phases",
+     list_of<&Metrics::host_phases>},
+    {"counters", "What ncu measured, launch by launch; needs --ncu FILE", "counters",
      [](const Shared& r) -> TableResult {
        return r->metrics.counters
                   ? TableResult{table_of(r->metrics.counters->kernels), {}, {}}
                   : not_there("there are no counters: no file of ncu was given", "give it as ncu");
      }},
-    {"data_quality", list_of<&Metrics::data_quality>},
+    {"data_quality", "What was imperfect in the recording", "quality",
+     list_of<&Metrics::data_quality>},
 };
-
-constexpr auto kTableNames = [] {
-  std::array<const char*, std::size(kTables)> names{};
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    names[i] = kTables[i].name;
-  }
-  return names;
-}();
 
 }  // namespace
 
-std::span<const char* const> table_names() {
-  return kTableNames;
+OpenRecording read_recording(std::vector<std::string> paths, RecordingOptions options,
+                             const ModelChoice& model, const System& system) {
+  OpenRecording recording{std::move(paths), std::move(options), {}, {}, {}};
+  if (!model.model.empty()) {
+    recording.wants.model = model_setup(model);
+  }
+  recording.wants.gpu_name = model.gpu_name;
+  recording.wants.batch = model.setup.batch;
+  recording.profile =
+      profile_recordings(recording.paths, recording.options, system, recording.wants);
+  recording.metrics = metrics_of(recording.profile.analysis);
+  return recording;
+}
+
+std::span<const TableInfo> all_tables() {
+  return kTables;
 }
 
 TableResult make_table(const std::shared_ptr<const OpenRecording>& recording,
                        std::string_view name) {
-  const auto* const found = std::find_if(std::begin(kTables), std::end(kTables),
-                                         [&](const NamedTable& row) { return row.name == name; });
+  const auto* const found = std::ranges::find(kTables, name, &TableInfo::name);
   if (found == std::end(kTables)) {
+    std::vector<std::string> names;
+    for (const TableInfo& table : kTables) {
+      names.emplace_back(table.name);
+    }
     throw Error(ErrorKind::kUsage, fmt::format("there is no table '{}'", printable(name)),
-                fmt::format("there are: {}", fmt::join(kTableNames, ", ")));
+                fmt::format("there are: {}", fmt::join(names, ", ")));
   }
   return found->make(recording);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of a recording, by name.
+// The tables of a recording, by name: for Arrow, and for gpuwhy table.
 #pragma once
 
 #include <memory>
@@ -12,6 +12,7 @@
 #include "analysis/profile.h"
 #include "api/arrow_column.h"
 #include "report/metrics.h"
+#include "session/named_model.h"
 #include "session/recording.h"
 
 namespace gpuwhy {
@@ -33,7 +34,18 @@ struct TableResult {
   std::string hint;
 };
 
-std::span<const char* const> table_names();
+// What a recording's files hold, read once for all tables. Throws as profile_recordings() does.
+OpenRecording read_recording(std::vector<std::string> paths, RecordingOptions options,
+                             const ModelChoice& model, const System& system);
+
+// A table by its name; `section`: the section of a report that shows the same to a person, or null.
+struct TableInfo {
+  const char* name;
+  const char* summary;
+  const char* section;
+  TableResult (*make)(const std::shared_ptr<const OpenRecording>& recording);
+};
+std::span<const TableInfo> all_tables();
 
 // Throws kUsage where no table has that name. The table keeps the recording alive.
 TableResult make_table(const std::shared_ptr<const OpenRecording>& recording,

@@ -17,9 +17,8 @@ std::vector<Command> all_commands() {
     }
   };
   add("Capture", {run_command(), doctor_command(), config_command(), launch_command()});
-  add("Analyze",
-      {analyze_command(), report_command(), explain_command(), kernels_command(), layers_command(),
-       ranges_command(), ncu_command(), model_command(), plan_command()});
+  add("Analyze", {analyze_command(), report_command(), explain_command(), table_command(),
+                  ncu_command(), model_command(), plan_command()});
   add("Servers", {attach_command(), load_command(), drive_command(), rank_program_command()});
   add("Compare", {compare_command(), gate_command(), baseline_command()});
   add("Many ranks", {merge_command(), fleet_command(), watch_command()});

@@ -46,6 +46,47 @@ void add_request_options(Command& command, RecordingOptions& target) {
         &target.service_limits}});
 }
 
+void add_model_options(Command& command, ModelChoice& target, RecordingOptions& recording) {
+  EfficiencySetup& setup = target.setup;
+  command.add(
+      {{"--model",
+        "MODEL",
+        "Compute MFU and MBU for this model: a name of gpuwhy list models, or a path",
+        &target.model,
+        {},
+        model_names},
+       {"--gpu-name", "NAME",
+        "The GPU if the recording does not name it; with --model, also another one to compare with",
+        &target.gpu_name},
+       {"--prompt-tokens", "N", "Prompt length in tokens, if no mark says", &setup.prompt_tokens},
+       {"--new-tokens", "N", "Tokens generated in a decode loop, if no mark says",
+        &setup.new_tokens},
+       {"--batch", "B", "Batch size, if no mark says", &setup.batch},
+       {"--context", "C", "Mean context length of a decode step in tokens, if no mark says",
+        &setup.context},
+       {"--tp", "N",
+        "Tensor-parallel ranks that share one copy of the model, if the recordings do not show it",
+        &recording.parallelism.tensor},
+       {"--pp", "N", "Pipeline stages that share it", &recording.parallelism.pipeline},
+       {"--dp", "N", "Replicas of the model in the recordings", &recording.parallelism.data},
+       {"--image", "WxH", "Size of the image in the prompt, in pixels", &target.image}});
+}
+
+void check_model_options(const ModelChoice& choice) {
+  const EfficiencySetup& setup = choice.setup;
+  const std::pair<const char*, bool> given[] = {
+      {"--prompt-tokens", setup.prompt_tokens.has_value()},
+      {"--new-tokens", setup.new_tokens.has_value()},
+      {"--context", setup.context.has_value()},
+      {"--image", !choice.image.empty()}};
+  for (const auto& [option, is_given] : given) {
+    if (is_given && choice.model.empty()) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} requires --model", option),
+                  "add --model NAME (gpuwhy list models) or --model PATH");
+    }
+  }
+}
+
 void add_recording_options(Command& command, RecordingOptions& target) {
   command.add({{"--gpu", "N", "Only this GPU, as CUDA numbers it", &target.filter.device},
                {"--pid", "N", "Only this process", &target.filter.pid},

@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "report/worth.h"
+#include "session/named_model.h"
 
 namespace gpuwhy {
 
@@ -23,6 +24,11 @@ void add_part_options(Command& command, RecordingOptions& target);
 
 // --requests and --slo: what clients measured.
 void add_request_options(Command& command, RecordingOptions& target);
+
+// What the recording does not say of its model. `recording` gets how ranks share it.
+void add_model_options(Command& command, ModelChoice& target, RecordingOptions& recording);
+// Throws kUsage for options that say something of a model that none names.
+void check_model_options(const ModelChoice& choice);
 
 // All options of a command that reads a recording.
 void add_recording_options(Command& command, RecordingOptions& target);

@@ -349,7 +349,7 @@ Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
                   rows.rows->begin() + static_cast<std::ptrdiff_t>(table.rows.size()),
                   is_numbered)) {
     section.notes.emplace_back(
-        "#1, #2: kernels that differ beyond the short name; kernels --format csv has whole names.");
+        "#1, #2: kernels that differ beyond the short name; gpuwhy table kernels --format csv has whole names.");
   }
   section.tables.push_back(std::move(table));
   return section;

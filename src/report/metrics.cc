@@ -333,7 +333,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   }
   metrics.graph_names = analysis.graph_names;
   metrics.possible_marks = analysis.possible_marks;
-  // Programs may name every range differently; the rest is in `gpuwhy ranges`.
+  // Programs may name every range differently; the rest is in `gpuwhy table ranges`.
   constexpr std::size_t kMostRanges = 100;
   metrics.ranges.assign(analysis.ranges.begin(),
                         analysis.ranges.begin() + static_cast<std::ptrdiff_t>(std::min(

@@ -272,8 +272,6 @@ inline constexpr int kMetricsVersion = 2;
 Json metrics_json(const Metrics& metrics);
 Json metrics_json(const Analysis& analysis, const RunFacts& run = {});
 std::string metrics_json_text(const Metrics& metrics);
-// A document of its own with one key of it.
-std::string metrics_part_text(const Metrics& metrics, const char* schema, const char* key);
 
 // Throws kInput, naming the key, if a value has another type than its member. Missing keys leave
 // their member unchanged; unknown keys are ignored.
@@ -304,17 +302,10 @@ std::vector<std::pair<std::string, std::string>> report_files(
 // report.html alone, which links to no other file.
 std::string report_page(const Metrics& metrics, const Timeline& timeline);
 
-// kernel_name,device,stage,family,total_ns,calls,mean_ns,min_ns,max_ns with full names. Scripts
-// rely on it.
-std::string kernels_csv(const std::vector<KernelRecord>& records);
-
 // One line per request with the parts of its time to first token, in file order; and one per late
 // token.
 std::string requests_csv(const JoinedRequests& joined);
 std::string late_tokens_csv(const JoinedRequests& joined);
-
-// range,instances,kernels,kernel_ns with full names.
-std::string ranges_csv(const std::vector<RangeTotal>& ranges);
 
 // The bottleneck of a kernel's row, e.g. "memory"; "n/a" if no counters cover it.
 std::string bound_text(const Analysis& analysis, const KernelRecord& record);

@@ -192,12 +192,6 @@ std::string metrics_json_text(const Metrics& metrics) {
   return to_json_text(metrics_json(metrics));
 }
 
-std::string metrics_part_text(const Metrics& metrics, const char* schema, const char* key) {
-  Json document = json_document(schema, 1);
-  document[key] = metrics_json(metrics)[key];
-  return to_json_text(document);
-}
-
 Metrics metrics_from_json(const Json& json) {
   Metrics metrics;
   read_object(json, metrics, {});

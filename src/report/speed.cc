@@ -166,7 +166,7 @@ std::string no_step_words(const Metrics& metrics) {
                    "put an NVTX range around each step of the program and record again "
                    "(docs/marking.md)."
              : fmt::format(
-                   "{0}choose the range that is one step (gpuwhy ranges {1} lists them) and name it: "
+                   "{0}choose the range that is one step (gpuwhy table ranges {1} lists them) and name it: "
                    "gpuwhy analyze {1} --step NAME",
                    why, file);
 }

@@ -223,7 +223,7 @@ Profile profile_of_export(PassRunner& runner, const std::string& sqlite) {
   name_graph_kernels(sqlite, {}, std::nullopt, trace);
   for (const std::string& mark : unused_marks(runner.setup().rules, trace)) {
     runner.fail(Reason::kMarksIncomplete, mark + ": no range of the recording has this name",
-                fmt::format("gpuwhy ranges {} lists the names", sqlite));
+                fmt::format("gpuwhy table ranges {} lists the names", sqlite));
   }
   return profile(std::move(trace), runner.setup().rules, options);
 }

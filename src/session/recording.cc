@@ -143,7 +143,7 @@ void check_marks(const Rules& rules, const std::string& path, const Trace& trace
   if (const std::set<std::string> unused = unused_marks(rules, trace); !unused.empty()) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{}: no range of {} has this name", *unused.begin(), path),
-                fmt::format("gpuwhy ranges {} lists the names", path));
+                fmt::format("gpuwhy table ranges {} lists the names", path));
   }
 }
 

@@ -13,7 +13,8 @@ sys.path.insert(0, str(TESTS))
 from agents.mcp_client import BYTES_PER_TOKEN, whole
 from recording import make_recording
 
-COMMANDS = [["analyze", "run.sqlite"], ["kernels", "run.sqlite"], ["layers", "layers.sqlite"], ["ranges", "run.sqlite"], ["plan", "run.sqlite"],
+COMMANDS = [["analyze", "run.sqlite"], ["table", "kernels", "run.sqlite"], ["table", "layers", "layers.sqlite"],
+            ["table", "ranges", "run.sqlite"], ["table", "launches", "layers.sqlite"], ["plan", "run.sqlite"],
             ["compare", "run.sqlite", "layers.sqlite"], ["analyze", "run.sqlite", "--from", "1us"], ["merge", "job"],
             ["fleet", "status", "--to", "job"], ["fleet", "top", "--to", "job"], ["fleet", "layers", "--to", "job"],
             # By what they hold, whatever they are called.
@@ -43,7 +44,7 @@ def main():
     program = str(pathlib.Path(parser.parse_args().program).resolve())
     with tempfile.TemporaryDirectory(prefix="gpuwhy-pages-") as folder:
         make_recording(pathlib.Path(folder) / "run.sqlite", "analyze-llm")
-        make_recording(pathlib.Path(folder) / "layers.sqlite", "layers")
+        make_recording(pathlib.Path(folder) / "layers.sqlite", "table-layers")
         run(program, folder, ["analyze", "layers.sqlite", "--out", "job/rank-0"])
         run(program, folder, ["analyze", "run.sqlite", "--out", "out"])
         (pathlib.Path(folder) / "out/metrics.json").rename(pathlib.Path(folder) / "of-yesterday")
@@ -54,7 +55,7 @@ def main():
                 pages = pages_of(program, folder, words, max_tokens)
                 assert whole(pages) == document, (words, max_tokens)
                 print(f"{' '.join(words)}: {len(pages)} pages of {max_tokens} tokens")
-        words = ["kernels", "run.sqlite"]
+        words = ["table", "kernels", "run.sqlite"]
         pages = pages_of(program, folder, words, 200)
         assert len(pages) > 2 and whole(pages) == json.loads(run(program, folder, [*words, "--json"]))
         for wrong, sentence in ((["--max-tokens", "500"], "is for JSON"), (["--json", "--after", "/1"], "requires --max-tokens"),

@@ -40,7 +40,7 @@ def main():
     num_run = 0
     with tempfile.TemporaryDirectory(prefix="gpuwhy-skill-") as folder:
         make_recording(pathlib.Path(folder) / "run.sqlite", "analyze-llm")
-        make_recording(pathlib.Path(folder) / "layers.sqlite", "layers")
+        make_recording(pathlib.Path(folder) / "layers.sqlite", "table-layers")
         stand_ins = pathlib.Path(folder) / "bin"
         stand_ins.mkdir()
         for name in ("vllm", "python", "trtllm-serve", "llama-server", "gpuwhy"):

@@ -227,7 +227,7 @@ def main():
         root, outside = pathlib.Path(directory) / "root", pathlib.Path(directory) / "outside"
         root.mkdir()
         outside.mkdir()
-        for name, case in (("run", "analyze-llm"), ("layers", "layers"), ("graph", "analyze-graph"), ("nocuda", "analyze-nocuda"), ("changing", "analyze-llm")):
+        for name, case in (("run", "analyze-llm"), ("layers", "table-layers"), ("graph", "analyze-graph"), ("nocuda", "analyze-nocuda"), ("changing", "analyze-llm")):
             make_recording(root / f"{name}.sqlite", case)
         make_recording(outside / "secret.sqlite", "analyze-llm")
         (outside / "metrics.json").write_text('{"schema": "gpuwhy.metrics", "schema_version": 1, "verdict": "SECRET"}')

@@ -50,7 +50,7 @@ def main():
 
     def families(path):
         """Name -> family, nanoseconds."""
-        run = subprocess.run([arguments.program, "kernels", path, "--top", "all", "--format", "csv"],
+        run = subprocess.run([arguments.program, "table", "kernels", path, "--format", "csv"],
                              capture_output=True, text=True, timeout=300)
         found = {}
         for row in csv.DictReader(io.StringIO(run.stdout)):

@@ -66,7 +66,7 @@ def by_nsys(path):
 
 def by_gpuwhy(program, path):
     totals = collections.defaultdict(lambda: [0, 0, 1 << 62, 0])
-    for row in csv.DictReader(io.StringIO(run(program, "kernels", path, "--top", "all", "--format", "csv"))):
+    for row in csv.DictReader(io.StringIO(run(program, "table", "kernels", path, "--format", "csv"))):
         if row["family"] == "cuda_graph (opaque)":
             continue
         total = totals[row["kernel_name"]]

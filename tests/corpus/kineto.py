@@ -52,7 +52,7 @@ def by_python(events):
 
 def by_gpuwhy(program, path):
     totals = {}
-    for row in csv.DictReader(io.StringIO(run(program, "kernels", path, "--top", "all", "--format", "csv"))):
+    for row in csv.DictReader(io.StringIO(run(program, "table", "kernels", path, "--format", "csv"))):
         total, calls, least, most = totals.get(row["kernel_name"], (0, 0, 1 << 62, 0))
         totals[row["kernel_name"]] = (total + int(row["total_ns"]), calls + int(row["calls"]),
                                       min(least, int(row["min_ns"])), max(most, int(row["max_ns"])))

@@ -37,7 +37,7 @@ def by_nsys(path):
 
 
 def by_gpuwhy(program, path):
-    printed = subprocess.run([program, "ranges", str(path), "--top", "all", "--format", "csv"], capture_output=True,
+    printed = subprocess.run([program, "table", "ranges", str(path), "--format", "csv"], capture_output=True,
                              text=True, check=True, timeout=120).stdout
     totals = collections.Counter()
     for row in csv.DictReader(io.StringIO(printed)):

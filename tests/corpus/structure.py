@@ -75,8 +75,9 @@ def check_modules(program, path):
               if event.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in event.get("args", {})}
     kernels = sorted((event for event in events if event.get("ph") == "X" and event.get("cat") == "kernel"),
                      key=lambda event: event["ts"])
-    rows = list(csv.DictReader(run(program, "layers", str(path), "--kernels").stdout.splitlines()))
-    ours = {(row["kernel_name"], int(row["start_ns"])): (row["number"], row["layer"]) for row in rows}
+    launches = csv.DictReader(run(program, "table", "launches", str(path), "--format", "csv").stdout.splitlines())
+    rows = [row for row in launches if row["pass"]]
+    ours = {(row["kernel_name"], int(row["start_ns"])): (row["pass_number"], row["layer"]) for row in rows}
     first = next(event for event in kernels if event["name"] == rows[0]["kernel_name"])
     shift = int(rows[0]["start_ns"]) - round(first["ts"] * 1000)
     starts = [start for start, _, _ in modules]
@@ -106,7 +107,7 @@ def check_cost(program, corpus):
     """Qwen3-8B's decode step on MI300X: weights of each product by its config.json (hidden 4096, 32 heads and 8 KV heads of
     128, MLP 12288, vocabulary 151936, bf16) over the kernel's mean time, of 5.3 TB/s."""
     path = corpus / "kineto" / "tracelens_sglang_qwen3-8b_decode.json.gz"
-    result = run(program, "layers", str(path), "--model", "qwen3_8b", "--gpu-name", "MI300X", "--json")
+    result = run(program, "analyze", str(path), "--model", "qwen3_8b", "--gpu-name", "MI300X", "--json")
     assert result.returncode == 0, result.stderr
     structure = json.loads(result.stdout)["structure"]
     assert structure["cost_reason"] is None, structure["cost_reason"]
@@ -126,7 +127,7 @@ def check_cost(program, corpus):
             assert abs(part["mean_ns"] / 1e3 - mean_us) < 0.05 and abs(rate / 1e12 - terabytes) < 0.01, (name, part)
             assert round(100 * part["roof_fraction"]) == percent, (name, part)
     # Keys and values of 32 sequences of 2,048 tokens, read by two kernels of a layer.
-    result = run(program, "layers", str(path), "--model", "qwen3_8b", "--gpu-name", "MI300X", "--json", "--batch", "32",
+    result = run(program, "analyze", str(path), "--model", "qwen3_8b", "--gpu-name", "MI300X", "--json", "--batch", "32",
                  "--context", "2048")
     attention = [part for part in json.loads(result.stdout)["structure"]["parts"] if part["part"] == "attention"]
     kv_bytes = 2 * kv_heads * width * 2 * 2048 * 32
@@ -141,7 +142,7 @@ def check_experts(program, corpus):
     """gpt-oss-20b's decode step of 32 tokens: 4 of 32 experts per token, so 1 - (28/32)^32 of them are expected to be taken. Each has
     2 x 2880 x 2880 weights before the activation and half of them after it, in MXFP4: 17 bytes for 32."""
     path = corpus / "kineto" / "tracelens_vllm_decode_fullgraph.json.gz"
-    result = run(program, "layers", str(path), "--model", "gpt_oss_20b", "--gpu-name", "MI300X", "--json")
+    result = run(program, "analyze", str(path), "--model", "gpt_oss_20b", "--gpu-name", "MI300X", "--json")
     assert result.returncode == 0, result.stderr
     parts = [part for part in json.loads(result.stdout)["structure"]["parts"] if part["weight_bytes"] and "experts" in part["part"]]
     assert len(parts) == 4, parts  # two products in two kinds of layers

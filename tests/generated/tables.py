@@ -3,7 +3,7 @@
 """Parquet tables of recordings, read by pyarrow, DuckDB and polars and compared with plain SQL on the recordings.
 
 Each reader must give the same values. Launches must be the rows of the recording with their API calls, the kernel table must be
-the sums over launches, layers must be those of `gpuwhy layers --kernels`, and docs/formats.md must list the columns.
+the sums over launches, layers must be those of `gpuwhy table launches`, and docs/formats.md must list the columns.
 
 The readers are in a virtual environment ($GPUWHY_PYTHON_PREFIX, default ~/.cache/gpuwhy/python; tools/install-deps.sh python).
 """
@@ -134,18 +134,18 @@ def check_sums(recording, kernels, launches):
 
 
 def check_layers(program, recording, layers, launches):
-    """Layers by the CSV of `gpuwhy layers --kernels`, which has one line per kernel."""
-    text = run(program, "layers", recording, "--kernels")
-    lines = list(csv.DictReader(io.StringIO(text))) if text else []
+    """Layers by the CSV of `gpuwhy table launches`, which has one line per kernel."""
+    text = run(program, "table", "launches", recording, "--format", "csv")
+    lines = [line for line in csv.DictReader(io.StringIO(text)) if line["pass"]]
     sums = collections.Counter()
     for line in lines:
-        sums[(line["device"], line["pass"], int(line["number"]), line["layer"])] += int(line["duration_ns"])
+        sums[(line["device"], line["pass"], int(line["pass_number"]), line["layer"])] += int(line["duration_ns"])
     found = collections.Counter()
     for row in layers:
         layer = "" if row["layer"] is None else str(row["layer"])
         expect((layer == "") == (row["place"] != "layer"), f"{recording}: {row}")
         found[(row["device"], row["pass"], row["pass_number"], layer)] += row["kernel_ns"]
-    expect(found == sums, f"{recording}: layers differ from those of gpuwhy layers")
+    expect(found == sums, f"{recording}: layers differ from those of gpuwhy table launches")
     in_passes = collections.Counter((row["start_ns"], row["layer"], row["part"] or "") for row in launches if row["pass"] is not None)
     expect(in_passes == collections.Counter((int(line["start_ns"]), int(line["layer"]) if line["layer"] else None, line["part"])
                                             for line in lines), f"{recording}: launches have other layers")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """trace.pftrace, decoded by protoc against tests/data/perfetto.proto: every field known, begins and ends balanced, times in
-order, every number of a text or track defined before it is used; and its sums against plain SQL, `gpuwhy kernels` and
+order, every number of a text or track defined before it is used; and its sums against plain SQL, `gpuwhy table kernels` and
 metrics.json. Skips where protoc is missing."""
 import argparse
 import collections
@@ -162,9 +162,9 @@ def compare(path, trace, arguments, directory):
 
 
 def compare_model(path, trace, arguments):
-    """Passes, layers and parts cover the kernels that `gpuwhy layers` names, and lie one after another."""
+    """Passes, layers and parts cover the kernels that `gpuwhy table launches` names, and lie one after another."""
     kernels = exported.kernels_in_model(arguments.program, path)
-    assert kernels or path.name != "layers.sqlite"
+    assert kernels or path.name != "table-layers.sqlite"
     slices = collections.defaultdict(list)
     for uuid, name, category, given, start, end in trace.slices:
         if category == "model":
@@ -176,8 +176,8 @@ def compare_model(path, trace, arguments):
             assert uuid != other or start >= end, (level, start, end)
         expected = [kernel for kernel in kernels if level != "parts" or kernel["part"]]
         assert sum(count for _, _, _, _, count in found) == len(expected), level
-    passes = {(kernel["pid"], kernel["device"], kernel["number"]) for kernel in kernels}
-    layers = {(kernel["pid"], kernel["device"], kernel["number"], kernel["layer"]) for kernel in kernels if kernel["layer"]}
+    passes = {(kernel["pid"], kernel["device"], kernel["pass_number"]) for kernel in kernels}
+    layers = {(kernel["pid"], kernel["device"], kernel["pass_number"], kernel["layer"]) for kernel in kernels if kernel["layer"]}
     assert len(slices["passes"]) == len(passes), (len(slices["passes"]), len(passes))
     assert sum(name.startswith("layer ") for _, _, _, name, _ in slices["layers"]) == len(layers)
     parts = collections.Counter(kernel["part"] for kernel in kernels if kernel["part"])
@@ -188,7 +188,7 @@ def compare_model(path, trace, arguments):
 
 
 def compare_kernels(path, trace, arguments):
-    printed = subprocess.run([arguments.program, "kernels", path, "--top", "all", "--format", "csv"], check=True,
+    printed = subprocess.run([arguments.program, "table", "kernels", path, "--format", "csv"], check=True,
                              capture_output=True).stdout.decode(errors="replace")
     csv.field_size_limit(1 << 30)
     expected = collections.defaultdict(lambda: [0, 0])

@@ -120,7 +120,7 @@ class Bundles:
             for argv in commands:
                 self.expect(argv[argv.index("--target-processes") + 1] == "all" and "--nvtx" in argv and "--nvtx-include" in argv,
                             f"{what}: {argv}")
-            self.check_printed("kernels", run.bundle, "--format", "csv", wanted=max(totals, key=totals.get))
+            self.check_printed("table", "kernels", run.bundle, "--format", "csv", wanted=max(totals, key=totals.get))
             self.check_printed("ncu", next((run.bundle / "ncu").glob("*.ncu-rep")), "--csv", wanted="id,kernel_name")
             mfu = [row["mfu"]["wall_fraction"] for row in run.json("metrics.json")["efficiency"]["stages"]]
             self.expect(any(mfu), f"{what}: no MFU of a known model on a known GPU")

@@ -279,7 +279,7 @@ def check_profiler(test):
     expected = ["transformers.prefill[bs=3 toks=51 c_sk=51 c_sqsq=867 c_sqsk=867]"] + [
         f"transformers.decode_step[bs=3 toks=3 g_sk={3 * k} g_sqsq=3 g_sqsk={3 * k}]" for k in (18, 19, 20)]
     assert sorted(set(texts)) == sorted(expected), texts
-    printed = subprocess.run([test.runner.program, "ranges", trace, "--json"], capture_output=True, text=True)
+    printed = subprocess.run([test.runner.program, "table", "ranges", trace, "--json"], capture_output=True, text=True)
     assert printed.returncode == 0 and "transformers.prefill" in printed.stdout, printed
 
 

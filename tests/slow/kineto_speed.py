@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading traces of PyTorch's profiler beside simdjson stepping over the same text and keeping nothing, on one core.
 
-Measured is the whole of `gpuwhy kernels`, so reading alone is faster still. The budget has slack for a busy machine;
+Measured is the whole of `gpuwhy table kernels`, so reading alone is faster still. The budget has slack for a busy machine;
 bench/README.md has the figures of a quiet one.
 """
 import argparse
@@ -97,16 +97,16 @@ def main():
 
             def whole():
                 start = time.perf_counter()
-                subprocess.run([arguments.program, "kernels", trace, "--threads", "1"], check=True,
+                subprocess.run([arguments.program, "table", "kernels", trace, "--threads", "1"], check=True,
                                stdout=subprocess.DEVNULL)
                 return time.perf_counter() - start
 
             size = trace.stat().st_size
             bare_s, whole_s = best(bare), best(whole)
-            held = peak_bytes([arguments.program, "kernels", trace])
+            held = peak_bytes([arguments.program, "table", "kernels", trace])
             slowest[trace.name] = (whole_s / bare_s, size / whole_s, held, size)
             print(f"{trace.name}: {size / 1e6:.0f} MB, bare {size / bare_s / 1e6:.0f} MB/s, "
-                  f"gpuwhy kernels {size / whole_s / 1e6:.0f} MB/s, {whole_s / bare_s:.2f} x, "
+                  f"gpuwhy table kernels {size / whole_s / 1e6:.0f} MB/s, {whole_s / bare_s:.2f} x, "
                   f"memory {held / 1e6:.0f} MB")
     for name, (ratio, rate, held, size) in slowest.items():
         assert ratio < BUDGET and rate > BYTES_PER_S, (name, ratio, rate)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Size and time of launches.parquet for a million kernels, beside pyarrow writing the same table.
 
-The time to write is that of the export without that of `gpuwhy kernels`, which analyzes the same and prints little.
+The time to write is that of the export without that of `gpuwhy table kernels`, which analyzes the same and prints little.
 """
 import argparse
 import pathlib
@@ -54,7 +54,7 @@ def main():
         trace = folder / "trace.sqlite"
         subprocess.run([arguments.make_trace, trace, str(KERNELS)], check=True, capture_output=True)
         whole = seconds([arguments.program, "export", trace, "--format", "parquet", "--out", folder / "tables"])
-        analysis = seconds([arguments.program, "kernels", trace])
+        analysis = seconds([arguments.program, "table", "kernels", trace])
         file = folder / "tables" / "launches.parquet"
         size, wrote = file.stat().st_size, whole - analysis
         others = pyarrow_figures(file, folder / "other.parquet")

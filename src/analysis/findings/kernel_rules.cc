@@ -315,8 +315,9 @@ std::string where_to_look(const Analysis& analysis, const RowName& stage) {
   }
   std::sort(parts.rbegin(), parts.rend());
   if (!parts.empty() && parts.front().first > 0) {
-    return fmt::format("faster kernels for {}{}; gpuwhy layers FILE --model NAME lists all parts",
-                       parts[0].second, parts.size() > 1 ? " and " + parts[1].second : "");
+    return fmt::format(
+        "faster kernels for {}{}; gpuwhy table layers FILE --model NAME lists all parts",
+        parts[0].second, parts.size() > 1 ? " and " + parts[1].second : "");
   }
   std::map<std::string, std::int64_t> family_ns;
   std::int64_t all_ns = 0;

@@ -54,11 +54,8 @@ struct AnalyzeOptions {
   std::optional<std::uint32_t> rank;
   std::optional<std::int64_t> num_ranks;
   std::vector<std::string> labels;
-  std::string model;
-  std::string gpu_name;
-  std::string image;
   std::string gpu_hour_price;
-  EfficiencySetup setup;  // what the command line says of it; setup_of() adds the rest
+  ModelChoice model;
 
   std::uint64_t trace_bytes() const { return with == "trace" ? trace_budget_bytes : 0; }
 };
@@ -135,10 +132,10 @@ std::string timer_text(const PassTimer& timer) {
 
 // What the recording does not say of the model is given by options.
 std::optional<EfficiencySetup> setup_of(const AnalyzeOptions& options) {
-  if (options.model.empty()) {
+  if (options.model.model.empty()) {
     return std::nullopt;
   }
-  ModelChoice choice{options.model, options.gpu_name, options.image, options.setup};
+  ModelChoice choice = options.model;
   choice.setup.num_gpus = options.recording.parallelism.ranks_per_model();
   return model_setup(choice);
 }
@@ -148,18 +145,7 @@ void check_options(const AnalyzeOptions& options) {
     throw Error(ErrorKind::kUsage, fmt::format("--with {} requires --out", options.with),
                 "add --out DIR; gpuwhy export writes a trace alone");
   }
-  const EfficiencySetup& setup = options.setup;
-  const std::pair<const char*, bool> given[] = {
-      {"--prompt-tokens", setup.prompt_tokens.has_value()},
-      {"--new-tokens", setup.new_tokens.has_value()},
-      {"--context", setup.context.has_value()},
-      {"--image", !options.image.empty()}};
-  for (const auto& [option, is_given] : given) {
-    if (is_given && options.model.empty()) {
-      throw Error(ErrorKind::kUsage, fmt::format("{} requires --model", option),
-                  "add --model NAME (gpuwhy list models) or --model PATH");
-    }
-  }
+  check_model_options(options.model);
 }
 
 void check_rank_options(const AnalyzeOptions& options) {
@@ -223,8 +209,8 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
   wants.has_timeline = !options.out.empty();
   wants.has_export = options.trace_bytes() > 0;
   wants.model = setup_of(options);
-  wants.gpu_name = options.gpu_name;
-  wants.batch = options.setup.batch;
+  wants.gpu_name = options.model.gpu_name;
+  wants.batch = options.model.setup.batch;
   wants.timer = &timer;
   Profile profile = profile_recordings(options.files, options.recording, context.system, wants);
   Metrics metrics;
@@ -299,35 +285,13 @@ Command analyze_command() {
        "Print only the verdict, and warnings about the recording on standard error",
        &options->quiet},
       {"--self-profile", "", "Print how long gpuwhy's own passes took", &options->self_profile},
-      {"--model",
-       "MODEL",
-       "Compute MFU and MBU for this model: a name of gpuwhy list models, or a path",
-       &options->model,
-       {},
-       model_names},
-      {"--gpu-name", "NAME",
-       "The GPU if the recording does not name it; with --model, also another one to compare with",
-       &options->gpu_name},
-      {"--prompt-tokens", "N", "Prompt length in tokens, if no mark says",
-       &options->setup.prompt_tokens},
-      {"--new-tokens", "N", "Tokens generated in a decode loop, if no mark says",
-       &options->setup.new_tokens},
-      {"--batch", "B", "Batch size, if no mark says", &options->setup.batch},
-      {"--context", "C", "Mean context length of a decode step in tokens, if no mark says",
-       &options->setup.context},
-      {"--tp", "N",
-       "Tensor-parallel ranks that share one copy of the model, if the recordings do not show it",
-       &options->recording.parallelism.tensor},
-      {"--pp", "N", "Pipeline stages that share it", &options->recording.parallelism.pipeline},
-      {"--dp", "N", "Replicas of the model in the recordings",
-       &options->recording.parallelism.data},
-      {"--image", "WxH", "Size of the image in the prompt, in pixels", &options->image},
       {"--gpu-hour-price", "PRICE",
        "What one GPU costs per hour, as 2.50 or '2.50 EUR': the reports say what a saving is worth",
        &options->gpu_hour_price},
       json_option(options->json),
   };
   add_page_options(command, options->pages);
+  add_model_options(command, options->model, options->recording);
   add_request_options(command, options->recording);
   add_recording_options(command, options->recording);
   command.examples =

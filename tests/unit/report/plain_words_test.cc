@@ -118,7 +118,7 @@ TEST(PlainWords, ATimeThatIsNotKnownIsFollowedByWhatToType) {
   const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
   EXPECT_THAT(text(), HasSubstr("put an NVTX range around each step of the program"));
   metrics.ranges.resize(1);
-  EXPECT_THAT(text(), HasSubstr("(gpuwhy ranges w0.json.gz lists them) and name it: gpuwhy analyze "
+  EXPECT_THAT(text(), HasSubstr("(gpuwhy table ranges w0.json.gz lists them) and name it: gpuwhy analyze "
                                 "w0.json.gz --step NAME"));
   metrics.possible_marks = {{"--mark step='loop'", 6, 1, 1}};
   EXPECT_THAT(text(), HasSubstr("Next: gpuwhy analyze w0.json.gz --mark step='loop'"));
