@@ -13,7 +13,8 @@ A command that is only mentioned, `gpuwhy compare --json` in a sentence or in a 
 options that there are.
 
 A block fenced as ```sh is what a person types once on a machine; each of its lines must stand in .ci/run, which
-really does it. docs/cli.md must show `gpuwhy COMMAND --help` for every command that `gpuwhy list commands` names.
+really does it. docs/cli.md must show `gpuwhy COMMAND --help` for every command that `gpuwhy list commands` names; those that only
+other commands type (PLUMBING) are not listed.
 
 TURNS lists phrases that docs/style.md refuses, each with a plain replacement. Documents, strings and comments of the project must
 have none. A phrase is also found across a line break, with the comment marks or quotes of that line between its words. What a
@@ -42,6 +43,7 @@ EXIT = re.compile(r"\s+# exit (\d+)$")
 MENTION = re.compile(r"(?:^|[`\s({]|release/)gpuwhy ([a-z]+(?![a-z,.])[^`\n|;>]*)", re.M)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 README_LINES = 120
+PLUMBING = {"drive", "rank"}
 
 # What an odd "a" counts by: "a row a GPU" is one row per GPU.
 COUNTED = r"(?:GPU|rank|node|kernel|launch|stage|step|stream|process|thread|side|call|event|row|table|token|layer|slice|octave|metric)"
@@ -197,8 +199,10 @@ class Mentions:
         for mention in MENTION.findall("\n".join(fenced + inline)):
             # What is quoted is a command of another program.
             words = re.sub(r"'[^']*'", "QUOTED", mention).split(" -- ")[0].split("#")[0].split()
-            command = " ".join(words[:2]) if words[0] in self.parents else words[0]
-            if words[0] in self.parents and (len(words) == 1 or words[1].startswith("--")):
+            command = " ".join(words[:2])
+            if command not in self.commands and (words[0] in self.commands or words[0] not in self.parents):
+                command = words[0]
+            if command not in self.commands and (len(words) == 1 or words[1].startswith("--")) and words[0] in self.parents:
                 continue  # all commands of that name
             if command not in self.commands:
                 yield f"gpuwhy has no command '{command}': 'gpuwhy {mention}'"
@@ -244,7 +248,7 @@ def main():
     shown = set()
     listed = json.loads(subprocess.run([str(program), "list", "commands", "--json"], check=True,
                                        capture_output=True).stdout)["rows"]
-    mentions = Mentions(program, {row["command"] for row in listed})
+    mentions = Mentions(program, {row["command"] for row in listed} | PLUMBING)
     for path in [arguments.source / "README.md", *sorted((arguments.source / "docs").rglob("*.md"))]:
         document = Document(path, program, ci_script)
         before, after = document.process()

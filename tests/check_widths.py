@@ -26,7 +26,7 @@ def main():
                     ["report", model, "--verbose"], ["table", "kernels", graph], ["table", "ranges", model], ["table", "layers", layers],
                     ["table", "steps", layers], ["table", "launches", graph], ["table"], ["table", graph], ["doctor"],
                     ["model", "deepseek_ocr", "--gpu-name", "H100-SXM5-80GB"], ["compare", model, layers], ["explain", "launch_bound"],
-                    ["plan", layers], *(["list", what] for what in ("gpus", "models", "presets", "formats", "commands"))]
+                    ["ncu", "plan", layers], *(["list", what] for what in ("gpus", "models", "presets", "formats", "commands"))]
         for width in WIDTHS:
             for words in commands:
                 told = subprocess.run([program, *words], capture_output=True, text=True, timeout=120, cwd=folder,

@@ -24,13 +24,15 @@ namespace gpuwhy {
 namespace {
 
 constexpr const char* kDescription =
-    "gpuwhy: deep profiling of LLM workloads on GPUs, from the command line.\n\n"
+    "gpuwhy: where the GPU time of an LLM workload goes, and what to fix first.\n\n"
     "Start here:\n"
-    "  gpuwhy doctor                   Is this machine ready to profile?\n"
-    "  gpuwhy run -- PROGRAM ARG...    Profile a program and write a report\n"
-    "  gpuwhy FILE                     Analyze a recording of Nsight Systems or PyTorch's profiler\n"
-    "  gpuwhy diff BEFORE AFTER        Compare two recordings or runs\n"
-    "  gpuwhy explain launch_bound     What a finding, a metric or a term means\n";
+    "  gpuwhy doctor                 Is this machine ready to profile?\n"
+    "  gpuwhy run -- PROGRAM ARG...  Profile a program and write a report\n"
+    "  gpuwhy FILE                   Analyze a recording of Nsight Systems or PyTorch\n"
+    "  gpuwhy diff BEFORE AFTER      Compare two recordings or runs\n"
+    "  gpuwhy explain launch_bound   What a finding, a metric or a term means\n\n"
+    "Usage: gpuwhy [--color auto|always|never] COMMAND [OPTION...]\n"
+    "       gpuwhy COMMAND --help explains a command; gpuwhy --version\n";
 constexpr std::size_t kHelpColumn = 34;
 
 void add_option(CLI::App& app, const Option& option) {
@@ -66,8 +68,8 @@ struct Node {
   std::vector<Node> children;
 };
 
-// Options of a command are added only if a word names it: all of them would take longer than
-// everything else that a start does.
+// Options of a command are added only if a word names it, and none of its own commands: all of them
+// would take longer than everything else that a start does.
 std::vector<Node> add_commands(CLI::App& parent, const std::vector<Command>& commands,
                                const std::vector<std::string>& words) {
   std::vector<Node> nodes;
@@ -78,10 +80,11 @@ std::vector<Node> add_commands(CLI::App& parent, const std::vector<Command>& com
     app->fallthrough();
     app->require_subcommand(0, 1);
     app->set_help_flag("-h,--help", "Print this help");
-    if (!command.group.empty()) {
-      app->group(command.group);
-    }
-    if (std::find(words.begin(), words.end(), command.name) != words.end()) {
+    const auto word = std::find(words.begin(), words.end(), command.name);
+    const bool names_other =
+        word != words.end() && word + 1 != words.end() &&
+        std::ranges::count(command.subcommands, *(word + 1), &Command::name) > 0;
+    if (word != words.end() && !names_other) {
       for (const Option& option : command.options) {
         add_option(*app, option);
       }
@@ -107,7 +110,7 @@ std::vector<std::string> names_of(const std::vector<Node>& nodes) {
   return names;
 }
 
-// "config show: " in front of what is wrong with it; nothing for gpuwhy itself.
+// "list config: " in front of what is wrong with it; nothing for gpuwhy itself.
 std::string about(const std::string& path) {
   return path.empty() ? "" : path + ": ";
 }
@@ -180,7 +183,7 @@ void read_values(const Node& node, const std::string& path) {
 // The deepest command that was named, and the words that lead to it.
 struct Named {
   const Node* node;
-  std::string path;  // "config show"; empty: gpuwhy itself
+  std::string path;  // "list config"; empty: gpuwhy itself
 };
 
 Named find_named(const Named& parent) {
@@ -193,10 +196,31 @@ Named find_named(const Named& parent) {
   return parent;
 }
 
+// Of gpuwhy itself: its commands by what they are for.
+std::string program_help(const Node& root) {
+  std::string text = kDescription;
+  std::string group;
+  for (const Node& node : root.children) {
+    const Command& command = *node.command;
+    if (command.is_hidden) {
+      continue;
+    }
+    text += command.group == group ? "" : fmt::format("\n{}:\n", command.group);
+    text += fmt::format("  {:<12}{}\n", command.name, command.summary);
+    group = command.group;
+  }
+  return text;
+}
+
 // Of the innermost command that was named. CLI11 ends it without a newline or with two, and knows
 // nothing about the words after "--".
-std::string help_text(const CLI::App& app, const Command& command) {
-  std::string text = app.help();
+std::string help_text(const Node& root) {
+  const Node& node = *find_named({&root, ""}).node;
+  if (&node == &root) {
+    return program_help(root);
+  }
+  const Command& command = *node.command;
+  std::string text = root.app->help();
   text = text.substr(0, text.find_last_not_of('\n') + 1) + "\n";
   if (command.rest != nullptr) {
     text.insert(text.find('\n', text.find("\nUsage: ") + 1), " -- PROGRAM [ARG...]");
@@ -276,7 +300,7 @@ Parsed take_apart(const Node& root, CLI::App& app, std::vector<std::string> argu
   } catch (const CLI::CallForVersion&) {
     return {nullptr, version_text()};
   } catch (const CLI::CallForHelp&) {
-    return {nullptr, help_text(app, *find_named({&root, ""}).node->command)};
+    return {nullptr, help_text(root)};
   } catch (const CLI::ArgumentMismatch& error) {
     const Named named = find_named({&root, ""});
     const std::string_view said = error.what();  // "--out: 1 required FILE missing"
@@ -297,7 +321,7 @@ Parsed take_apart(const Node& root, CLI::App& app, std::vector<std::string> argu
     throw unknown_word(extras[0], path, node->children, node->command->options);
   }
   if (node == &root) {
-    return {nullptr, help_text(app, *root.command)};
+    return {nullptr, program_help(root)};
   }
   if (!node->command->run) {
     throw Error(ErrorKind::kUsage, about(path) + "needs a command",
@@ -312,9 +336,10 @@ Parsed take_apart(const Node& root, CLI::App& app, std::vector<std::string> argu
 std::string wrapped_help(const std::string& text, std::size_t width) {
   std::string lines;
   for (const std::string_view line : split(text, '\n')) {
-    const std::size_t first = line.find_first_not_of(' ');
-    const bool is_row = first == 2 && line.size() > kHelpColumn;
-    lines += wrapped(line, width, is_row ? kHelpColumn : 2) + "\n";
+    // A row goes on below its text, which blanks divide from its name.
+    const std::size_t text = line.find_first_not_of(' ', line.find("  ", 2));
+    const bool is_row = line.find_first_not_of(' ') == 2 && text != std::string_view::npos;
+    lines += wrapped(line, width, is_row ? text : 2) + "\n";
   }
   lines.pop_back();  // the text ends with a line break
   return lines;
@@ -326,14 +351,13 @@ Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::st
   Command program;
   program.options = {
       {"--color", "WHEN", "Colour: auto, always or never", &color, {"auto", "always", "never"}}};
-  CLI::App app(kDescription, "gpuwhy");
+  CLI::App app("", "gpuwhy");
   app.get_formatter()->column_width(kHelpColumn);
   app.set_help_flag("-h,--help", "Print this help");
   app.set_version_flag("-V,--version", version_text(), "Print version and build");
   add_option(app, program.options[0]);
   app.allow_extras();
   app.require_subcommand(0, 1);
-  app.footer("gpuwhy COMMAND --help explains a command.");
   expand_first_word(commands, arguments);
   cut_rest(commands, arguments);
   const Node root{&program, &app, add_commands(app, commands, arguments)};

@@ -80,6 +80,7 @@ struct Command {
   // Where the words after "--" go: another program's command line. Null: there are none.
   std::vector<std::string>* rest = nullptr;
   std::string group = {};  // the heading above it in gpuwhy --help; empty for subcommands
+  bool is_hidden = false;  // other commands type it; docs/serving.md describes it
   std::vector<std::string> aliases = {};  // other names, as people know them from other tools
   // Called if the words are refused, so that files of an earlier run do not stay; may be empty.
   // Flags and options that take a text are filled in as far as they were understood.
@@ -95,12 +96,10 @@ std::vector<Command> all_commands();
 
 // One line a command, defined in the file of its name.
 Command analyze_command();
-Command artifacts_command();
 Command attach_command();
 Command baseline_command();
 Command compare_command();
 Command completion_command();
-Command config_command();
 Command doctor_command();
 Command drive_command();
 Command rank_program_command();
@@ -110,16 +109,16 @@ Command fleet_command();
 Command gate_command();
 Command launch_command();
 Command list_command();
+Command list_config_command();
 Command load_command();
 Command mcp_command();
 Command merge_command();
 Command model_command();
 Command ncu_command();
-Command plan_command();
+Command ncu_plan_command();
 Command report_command();
 Command run_command();
 Command scrub_command();
-Command skill_command();
 Command table_command();
 Command view_command();
 Command watch_command();

@@ -16,15 +16,14 @@ std::vector<Command> all_commands() {
       commands.push_back(std::move(member));
     }
   };
-  add("Capture", {run_command(), doctor_command(), config_command(), launch_command()});
-  add("Analyze", {analyze_command(), report_command(), explain_command(), table_command(),
-                  ncu_command(), model_command(), plan_command()});
-  add("Servers", {attach_command(), load_command(), drive_command(), rank_program_command()});
+  add("Record", {run_command(), doctor_command(), launch_command(), attach_command(),
+                 load_command(), drive_command(), rank_program_command()});
+  add("Understand", {analyze_command(), report_command(), explain_command(), table_command(),
+                     ncu_command(), model_command()});
   add("Compare", {compare_command(), gate_command(), baseline_command()});
   add("Many ranks", {merge_command(), fleet_command(), watch_command()});
-  add("Files", {export_command(), scrub_command(), artifacts_command(), view_command()});
-  add("Agents", {skill_command(), mcp_command()});
-  add("Other", {list_command(), completion_command()});
+  add("Share", {view_command(), export_command(), scrub_command()});
+  add("Agents and shells", {mcp_command(), list_command(), completion_command()});
   return commands;
 }
 

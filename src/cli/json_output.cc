@@ -12,7 +12,7 @@ void add_page_options(Command& command, JsonPages& target) {
   command.add({{"--max-tokens", "N",
                 "Of JSON: one page of at most this size, on one line, with the address of the next",
                 &target.max_tokens},
-               {"--after", "ADDRESS",
+               {"--page", "ADDRESS",
                 "Of JSON: the page that begins there, `next` of the one before", &target.after}});
 }
 
@@ -25,7 +25,7 @@ void check_pages(const JsonPages& pages, bool is_json) {
     throw Error(ErrorKind::kUsage, "--max-tokens is for JSON", "add --json");
   }
   if (!pages.after.empty() && !pages.max_tokens) {
-    throw Error(ErrorKind::kUsage, "--after requires --max-tokens", "add --max-tokens 2000");
+    throw Error(ErrorKind::kUsage, "--page requires --max-tokens", "add --max-tokens 2000");
   }
 }
 

@@ -9,7 +9,7 @@
 
 namespace gpuwhy {
 
-// --max-tokens and --after: JSON in pages (base/json_page.h).
+// --max-tokens and --page: JSON in pages (base/json_page.h).
 struct JsonPages {
   std::optional<std::int64_t> max_tokens;  // nullopt: the whole document
   std::string after;

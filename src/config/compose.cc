@@ -341,7 +341,7 @@ class Composer {
     const auto guess = nearest(path, known_paths_);
     return {ErrorKind::kUsage, fmt::format("unknown key '{}'", printable(path)),
             guess ? fmt::format("did you mean '{}'?", *guess)
-                  : "gpuwhy config show prints every key; +key=value adds a new one"};
+                  : "gpuwhy list config prints every key; +key=value adds a new one"};
   }
 
   Error unknown_group(const std::string& name) const {

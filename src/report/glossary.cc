@@ -120,7 +120,7 @@ constexpr Term kTerms[] = {
     {"few_kernels", "finding", "Fewer than 20 kernels ran: too few to say what a step waits for.", "The number of kernels.",
      "Record a few steps of the workload, after warming up."},
     {"largest_part", "finding", "Nothing stands out, so the largest kernel family and kernel are named.", "Kernel time by family.",
-     "Name the model (--model) or measure the kernel with ncu (gpuwhy plan)."},
+     "Name the model (--model) or measure the kernel with ncu (gpuwhy ncu plan)."},
     {"other_family", "finding", "More than 10 % of the time is in kernels of unknown families.", "Kernel names that no rule matches.",
      "Add their names to a rules file: --rules FILE."},
     {"other_gpu_users", "finding", "Other processes used the GPUs when the run began.", "nvidia-smi at the start of the run.",

@@ -14,7 +14,7 @@ from agents.mcp_client import BYTES_PER_TOKEN, whole
 from recording import make_recording
 
 COMMANDS = [["analyze", "run.sqlite"], ["table", "kernels", "run.sqlite"], ["table", "layers", "layers.sqlite"],
-            ["table", "ranges", "run.sqlite"], ["table", "launches", "layers.sqlite"], ["plan", "run.sqlite"],
+            ["table", "ranges", "run.sqlite"], ["table", "launches", "layers.sqlite"], ["ncu", "plan", "run.sqlite"],
             ["compare", "run.sqlite", "layers.sqlite"], ["analyze", "run.sqlite", "--from", "1us"], ["merge", "job"],
             ["fleet", "status", "--to", "job"], ["fleet", "top", "--to", "job"], ["fleet", "layers", "--to", "job"],
             # By what they hold, whatever they are called.
@@ -34,7 +34,7 @@ def pages_of(program, folder, words, max_tokens):
         assert text.count("\n") == 1 and len(text.encode()) - 1 <= BYTES_PER_TOKEN * max_tokens, (words, max_tokens, len(text))
         pages.append(json.loads(text))
         assert list(pages[-1]) == ["schema", "schema_version", "from", "next", "value"], pages[-1]
-        after = ["--after", pages[-1]["next"] or ""]
+        after = ["--page", pages[-1]["next"] or ""]
     return pages
 
 
@@ -58,9 +58,9 @@ def main():
         words = ["table", "kernels", "run.sqlite"]
         pages = pages_of(program, folder, words, 200)
         assert len(pages) > 2 and whole(pages) == json.loads(run(program, folder, [*words, "--json"]))
-        for wrong, sentence in ((["--max-tokens", "500"], "is for JSON"), (["--json", "--after", "/1"], "requires --max-tokens"),
-                                (["--json", "--max-tokens", "50"], "too small"), (["--json", "--max-tokens", "500", "--after", "/99"], "no address"),
-                                (["--json", "--max-tokens", "500", "--after", "x"], "no address")):
+        for wrong, sentence in ((["--max-tokens", "500"], "is for JSON"), (["--json", "--page", "/1"], "requires --max-tokens"),
+                                (["--json", "--max-tokens", "50"], "too small"), (["--json", "--max-tokens", "500", "--page", "/99"], "no address"),
+                                (["--json", "--max-tokens", "500", "--page", "x"], "no address")):
             assert sentence in run(program, folder, [*words, *wrong], 2), wrong
     return 0
 

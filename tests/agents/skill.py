@@ -28,8 +28,8 @@ def main():
     arguments = parser.parse_args()
     program = str(pathlib.Path(arguments.program).resolve())
     text = (arguments.source / "docs" / "agents" / "SKILL.md").read_text()
-    printed = subprocess.run([program, "skill"], check=True, capture_output=True, text=True).stdout
-    assert printed == text, "gpuwhy skill prints another text than docs/agents/SKILL.md"
+    printed = subprocess.run([program, "mcp", "--skill"], check=True, capture_output=True, text=True).stdout
+    assert printed == text, "gpuwhy mcp --skill prints another text than docs/agents/SKILL.md"
     head = re.match(r"---\nname: ([a-z-]+)\ndescription: ([^\n]+)\n---\n", text)
     assert head and len(head[2]) <= LONGEST_DESCRIPTION, "the head of SKILL.md"
 
@@ -60,7 +60,7 @@ def main():
         assert "`gpuwhy doctor --strict`" in text and re.search(r"`gpuwhy doctor`(?! with)", text) is None, "doctor without --strict exits with 0"
         result = subprocess.run([program, "doctor", "--strict"], cwd=folder, env=dict(environment, PATH=str(stand_ins)), capture_output=True, text=True)
         assert "FAIL" in result.stdout and result.returncode == 5, result
-        inline = re.findall(r"`(gpuwhy (?:analyze|layers|kernels|explain|compare|export|list|skill)[^`\n]*)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
+        inline = re.findall(r"`(gpuwhy (?:analyze|table|explain|compare|export|list|mcp --skill)[^`\n]*)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
         for line in inline:
             words = [WORDS.get(word, word) for word in shlex.split(line)[1:]]
             result = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True)

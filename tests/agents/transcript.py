@@ -243,7 +243,7 @@ def main():
         assert "cannot_answer" in client.call("kernels", path="nocuda.sqlite")
         assert "cannot_answer" in client.call("plan_capture", path="nocuda.sqlite")
         plan = client.call("plan_capture", path="run.sqlite")["plan"]
-        printed = subprocess.run([program, "plan", root / "run.sqlite", "--json"], check=True, capture_output=True, text=True).stdout
+        printed = subprocess.run([program, "ncu", "plan", root / "run.sqlite", "--json"], check=True, capture_output=True, text=True).stdout
         assert plan["kernels"] == json.loads(printed)["kernels"], plan
         for engine in schemas["plan_capture"]["properties"]["engine"]["enum"]:
             assert "gpuwhy" in client.call("plan_capture", engine=engine)["recipe"], engine

@@ -145,7 +145,7 @@ def verify_one(program, bundle):
     """A bundle is whole, and says what was lost of it."""
     assert (bundle / "report.md").exists(), "no report"
     stage = bundle / "baseline"
-    subprocess.run([program, "artifacts", "--verify", bundle], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([program, "view", "--verify", bundle], check=True, stdout=subprocess.DEVNULL)
     assert "gpuwhy_nvtx_workload" in (stage / "cmd.txt").read_text()
     with (stage / "ranges.csv").open() as table:
         rows = list(csv.DictReader(table))

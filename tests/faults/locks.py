@@ -64,7 +64,7 @@ def dead_run(asked, folder, run):
                        ("20200101-000001", json.dumps({"pid": 999999999, "start_time": "1"})), ("20200101-000002", "")):
         (folder / name).mkdir()
         (folder / name / "running.json").write_text(text)
-        listed = ask([asked.program, "artifacts", folder / name])
+        listed = ask([asked.program, "view", "--files", folder / name])
         assert listed.returncode != 0 and "did not finish" in listed.stderr, listed
     before = set(folder.iterdir())
     result = run.run(folder)

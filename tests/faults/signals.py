@@ -26,13 +26,13 @@ def judge(command, program, result, folder, place):
     if command.name == "run" and result.returncode == 130:
         # Stopped at the user's request: the bundle is whole and says so, and the report with it.
         bundle = next(folder.iterdir())
-        subprocess.run([program, "artifacts", "--verify", bundle], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([program, "view", "--verify", bundle], check=True, stdout=subprocess.DEVNULL)
         assert "interrupted" in (bundle / "manifest.json").read_text()
         assert not [name for name in common.contents(folder) if common.TEMPORARY.search(name)]
         return "incomplete, said"
     for bundle in folder.iterdir() if command.name == "run" and result.returncode < 0 else []:
         # A bundle without a manifest is none; one that has it was finished before the signal, and is whole.
-        listed = subprocess.run([program, "artifacts", "--verify", bundle], capture_output=True, text=True)
+        listed = subprocess.run([program, "view", "--verify", bundle], capture_output=True, text=True)
         assert (listed.returncode == 0) == (bundle / "manifest.json").exists(), listed
     return command.judge(result, {}, folder)
 

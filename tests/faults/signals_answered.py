@@ -114,7 +114,7 @@ def judge(command, code, folder, own_s, sent_at, was_done):
             assert is_told == (run["exit_code"] == 130), run["contract"]
         else:
             # It is unfinished, and no command takes it for a bundle.
-            listed = subprocess.run([command.argv[0], "artifacts", bundle], capture_output=True, text=True)
+            listed = subprocess.run([command.argv[0], "view", "--files", bundle], capture_output=True, text=True)
             assert listed.returncode != 0 and "did not finish" in listed.stderr, listed
     if code == 130 and command.name in ("run", "run --server") and bundles_in(folder):
         assert "interrupted" in (bundles_in(folder)[0] / "manifest.json").read_text(), "the bundle does not say that it was stopped"

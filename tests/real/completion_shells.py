@@ -11,10 +11,10 @@ import tempfile
 # line typed so far -> offers that must be there, offers that must not
 CASES = [
     ("gpuwhy do", {"doctor"}, {"config"}),
-    ("gpuwhy ", {"doctor", "config", "list", "completion", "--version"}, {"show", "gpus"}),
-    ("gpuwhy config ", {"show"}, {"doctor"}),
-    ("gpuwhy config show run.m", {"run.mode="}, {"run.top_n_kernels="}),
-    ("gpuwhy config show --o", {"--origin"}, {"--json"}),
+    ("gpuwhy ", {"doctor", "table", "list", "completion", "--version"}, {"show", "gpus"}),
+    ("gpuwhy list ", {"config", "gpus"}, {"doctor"}),
+    ("gpuwhy list config run.m", {"run.mode="}, {"run.top_n_kernels="}),
+    ("gpuwhy list config --o", {"--origin"}, {"--json"}),
     ("gpuwhy list g", {"gpus"}, {"keys"}),
 ]
 

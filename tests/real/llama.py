@@ -139,7 +139,7 @@ class Llama:
         assert has_report(run), run
         assert [p["pass"] for p in run.run_part()["passes"]] == ["prepare", "baseline", "operators", "nsys", "ncu"]
         assert run.step("ncu")["reason"] == "no_gpu"
-        assert subprocess.run([self.runner.program, "artifacts", "--verify", run.bundle],
+        assert subprocess.run([self.runner.program, "view", "--verify", run.bundle],
                               capture_output=True).returncode == 0
         self.check_timers(run)
         self.check_model(run, target)

@@ -83,7 +83,7 @@ def check_whole(runner):
         assert abs(overhead["overhead_fraction"] - fraction) < 1e-9, overhead
         assert overhead["low_fraction"] <= fraction <= overhead["high_fraction"], overhead
     assert "Profiler overhead" in run.err and "decode_step" in run.err.split("Profiler overhead")[1], run
-    assert subprocess.run([runner.program, "artifacts", "--verify", run.bundle], capture_output=True).returncode == 0
+    assert subprocess.run([runner.program, "view", "--verify", run.bundle], capture_output=True).returncode == 0
 
 
 def check_gates(runner):

@@ -38,7 +38,7 @@ def check_pass(runner, name):
         # The agents of nsys may end by themselves between the two looks; the workload does not.
         workload = [pid for pid, comm in left if comm == "gpuwhy_nvtx_wor"]
         assert all(str(pid) in check["finding"] and str(pid) in check["remedy"] for pid in workload), (left, check)
-        listed = subprocess.run([runner.program, "artifacts", bundle], capture_output=True, text=True)
+        listed = subprocess.run([runner.program, "view", "--files", bundle], capture_output=True, text=True)
         assert listed.returncode != 0 and "did not finish" in listed.stderr, listed
         # What it tells the user to type cleans up.
         assert subprocess.run(["/bin/sh", "-c", check["remedy"].replace("; ", " ; ")]).returncode in (0, 1)

@@ -171,7 +171,7 @@ def killed(serve, who, when):
         err = process.communicate(timeout=250)[1]
         wait_until(lambda: not processes_of(bundle))
         if who == "gpuwhy":
-            listed = subprocess.run([serve.program, "artifacts", bundle], capture_output=True, text=True)
+            listed = subprocess.run([serve.program, "view", "--files", bundle], capture_output=True, text=True)
             assert listed.returncode != 0 and "did not finish" in listed.stderr, listed
         else:
             assert process.returncode == 7, (who, when, process.returncode, err)

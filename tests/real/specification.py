@@ -67,7 +67,7 @@ class Bundles:
             self.expect(run.step("ncu")["reason"] == "no_gpu", f"{target}: ncu/ is empty without a reason: {run.step('ncu')}")
             for name in ("nsys/run.sqlite", "nsys/cmd.txt", "nsys/log.txt", "baseline/metrics.json", "baseline/ranges.csv"):
                 self.expect((run.bundle / name).is_file(), f"{target}: no {name}")
-            verified = subprocess.run([self.program, "artifacts", "--verify", run.bundle], capture_output=True)
+            verified = subprocess.run([self.program, "view", "--verify", run.bundle], capture_output=True)
             self.expect(verified.returncode == 0, f"{target}: {verified.stdout}")
             files[target] = {str(path.relative_to(run.bundle)) for path in run.bundle.rglob("*")} - {"nsys/run.nsys-rep"}
         self.expect(len(set(map(frozenset, files.values()))) == 1, f"targets leave different files: {files}")

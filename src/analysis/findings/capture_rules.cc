@@ -322,9 +322,9 @@ std::string largest_part_advice(const FindingContext& context, const std::string
                      "; or measure the kernel with rocprof-compute";
   }
   return context.analysis.efficiency || rate != nullptr || !is_language_model(context)
-             ? "measure it with ncu: gpuwhy plan names the launch"
+             ? "measure it with ncu: gpuwhy ncu plan names the launch"
              : "compare it with the GPU's roofline: " + roofline_options(context.analysis) +
-                   "; or measure the kernel with ncu: gpuwhy plan names the launch";
+                   "; or measure the kernel with ncu: gpuwhy ncu plan names the launch";
 }
 
 }  // namespace

@@ -255,7 +255,7 @@ Command analyze_command() {
   auto options = std::make_shared<AnalyzeOptions>();
   Command command;
   command.name = "analyze";
-  command.summary = "Analyze a recording: stages, where the time went, kernels, findings";
+  command.summary = "Analyze a recording: findings, stages, where time went, kernels";
   command.options = {
       required({"FILE", "", recording_kinds(true) + ", or a bundle; several: ranks of one job",
                 &options->files}),

@@ -130,7 +130,7 @@ Command attach_command() {
   AttachOptions& attach = options->attach;
   Command command;
   command.name = "attach";
-  command.summary = "Record a running server by the engine's own profiler, and analyze it";
+  command.summary = "Record a running server by its engine's profiler, and analyze it";
   command.options = {
       required({"URL", "", "Address of the server, as http://127.0.0.1:8000", &attach.url}),
       required(

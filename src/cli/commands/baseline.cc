@@ -177,7 +177,7 @@ Command baseline_command() {
   show.options = {name, directory, json_option(options->is_json)};
   Command command;
   command.name = "baseline";
-  command.summary = "Manage baselines: runs to compare with, kept by name in plain files";
+  command.summary = "Keep runs by name in plain files, to compare with";
   command.subcommands = {set, list, show};
   return command;
 }

@@ -20,7 +20,7 @@ namespace {
 
 // One place in the command tree and what may be typed there.
 struct Place {
-  std::string path;  // "", "config", "config show"
+  std::string path;  // "", "list", "list config"
   std::vector<std::string> words;
 };
 
@@ -42,7 +42,9 @@ std::vector<std::string> words_of(const std::vector<Option>& options) {
 void add_places(const Command& command, const std::string& path, std::vector<Place>& places) {
   Place place{path, words_of(command.options)};
   for (const Command& sub : command.subcommands) {
-    place.words.push_back(sub.name);
+    if (!sub.is_hidden) {
+      place.words.push_back(sub.name);
+    }
   }
   place.words.emplace_back("--help");
   places.push_back(place);

@@ -113,6 +113,7 @@ Command drive_command() {
   command.examples =
       "  gpuwhy drive --ready http://127.0.0.1:8080/health \\\n"
       "    --client 'gpuwhy load http://127.0.0.1:8080 -o requests.jsonl' -- llama-server -m model.gguf\n";
+  command.is_hidden = true;
   command.rest = &options->server;
   command.run = [options](Context& context) { return run_drive(*options, context); };
   return command;

@@ -281,7 +281,7 @@ Command fleet_command() {
   add_page_options(sql, options->pages);
   Command command;
   command.name = "fleet";
-  command.summary = "Keep and query the history of many ranks and runs, on a server or in a folder";
+  command.summary = "Keep and query the history of runs, on a server or in a folder";
   command.subcommands = {init, push};
   for (Command& question : questions(options)) {
     command.subcommands.push_back(std::move(question));

@@ -265,9 +265,7 @@ Command gate_command() {
   auto options = std::make_shared<GateCommandOptions>();
   Command command;
   command.name = "gate";
-  command.summary =
-      "Fail on performance regressions: exit 0 pass, 3 regression, 4 not decided, 6 not comparable, "
-      "7 a run failed";
+  command.summary = "Fail on performance regressions, by budgets and a baseline";
   command.options = {
       {"BUNDLE", "", "The runs to judge; also a folder of them, as run --repeat writes",
        &options->runs},

@@ -98,7 +98,7 @@ Command launch_command() {
   auto options = std::make_shared<LaunchCommandOptions>();
   Command command;
   command.name = "launch";
-  command.summary = "Print the commands that profile a program on many ranks and merge the results";
+  command.summary = "Print the commands that profile a job of many ranks";
   command.options = {
       required(
           one_of({"slurm", "mpi", "torchrun"},

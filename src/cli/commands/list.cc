@@ -33,7 +33,7 @@ using Rows = std::vector<Json>;  // objects that share their keys, which are the
 void add_commands(const std::vector<Command>& commands, const std::string& before, Rows& rows) {
   for (const Command& command : commands) {
     const std::string name = before + command.name;
-    if (command.run) {
+    if (command.run && !command.is_hidden) {
       rows.push_back({{"command", name}, {"summary", command.summary}});
     }
     add_commands(command.subcommands, name + " ", rows);
@@ -229,9 +229,10 @@ Command list_command() {
   what.is_required = true;
   Command command;
   command.name = "list";
-  command.summary = "List what this build knows: commands, presets, models, GPUs, keys";
+  command.summary = "List what this build knows: models, GPUs, presets, configuration";
   command.options = {what, json_option(options->json)};
   add_page_options(command, options->pages);
+  command.subcommands = {list_config_command()};
   command.run = [options](Context& context) { return run_list(*options, context); };
   return command;
 }

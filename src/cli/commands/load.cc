@@ -65,7 +65,7 @@ Command load_command() {
   LoadOptions& load = options->load;
   Command command;
   command.name = "load";
-  command.summary = "Send streamed requests to a server and write when each token arrived";
+  command.summary = "Send requests to a server and write when each token arrived";
   command.options = {
       required({"URL", "", "Address of the server, as http://127.0.0.1:8000", &load.url}),
       at_most(1'000'000, {"--requests", "N", "Requests to send", &load.num_requests}),

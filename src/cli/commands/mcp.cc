@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agents/mcp_server.h"
+#include "agents/skill.h"
 #include "base/exit_code.h"
 #include "cli/command.h"
 #include "session/version.h"
@@ -24,6 +25,7 @@ namespace {
 struct McpOptions {
   std::string root = ".";
   std::optional<std::uint64_t> memory_limit_bytes;
+  bool is_skill = false;
 };
 
 // Messages that are read and not answered yet, at most 64 MiB of them.
@@ -144,6 +146,10 @@ void read_messages(MessageQueue& queue) {
 }
 
 int run_mcp(const McpOptions& options, Context& context) {
+  if (options.is_skill) {
+    context.console.out(skill_text());
+    return kExitOk;
+  }
   McpServer server(McpTools(options.root, context.system, options.memory_limit_bytes),
                    program_version());
   // Shared: the reader may still wait for input when the output is gone.
@@ -168,13 +174,17 @@ Command mcp_command() {
   auto options = std::make_shared<McpOptions>();
   Command command;
   command.name = "mcp";
-  command.summary = "Answer an agent's questions on recordings: a read-only MCP server";
+  command.summary = "Answer a coding agent's questions: a read-only MCP server";
   command.options = {
       {"--root", "DIR", "Folder with recordings; no file outside of it is read", &options->root},
       {"--memory-limit", "BYTES", "Memory limit of an analysis, as 4GiB",
        &options->memory_limit_bytes},
+      {"--skill", "", "Print SKILL.md instead: how an agent records and reads profiles",
+       &options->is_skill},
   };
-  command.examples = "  gpuwhy mcp --root gpuwhy-runs\n";
+  command.examples =
+      "  gpuwhy mcp --root gpuwhy-runs\n"
+      "  gpuwhy mcp --skill > skills/gpuwhy/SKILL.md\n";
   command.run = [options](Context& context) { return run_mcp(*options, context); };
   return command;
 }

@@ -214,7 +214,7 @@ Command merge_command() {
   auto options = std::make_shared<MergeCommandOptions>();
   Command command;
   command.name = "merge";
-  command.summary = "Merge the ranks of a job: late ranks and why, waiting, slow nodes";
+  command.summary = "Merge the ranks of a job: which are late and why, slow nodes";
   command.options = {
       required({"RANKS", "",
                 "A run's directory, or summaries: of ranks (summary.gpuwhy) or merged ones",

@@ -122,7 +122,7 @@ Command model_command() {
   auto options = std::make_shared<ModelOptions>();
   Command command;
   command.name = "model";
-  command.summary = "Compute the minimum cost of a model, and how fast a GPU could run it";
+  command.summary = "Compute a model's minimum cost, and how fast a GPU could run it";
   command.options = {
       required(
           {"CONFIG",

@@ -353,7 +353,7 @@ Command ncu_command() {
   auto options = std::make_shared<NcuOptions>();
   Command command;
   command.name = "ncu";
-  command.summary = "Print a report of Nsight Compute, without ncu";
+  command.summary = "Print a report of Nsight Compute; plan what to measure with it";
   command.options = {
       required(
           {"FILE", "", "A .ncu-rep of any release, or what ncu --csv printed", &options->file}),
@@ -365,6 +365,7 @@ Command ncu_command() {
       json_option(options->json),
   };
   add_page_options(command, options->pages);
+  command.subcommands = {ncu_plan_command()};
   command.examples = "  gpuwhy ncu report.ncu-rep --kernel gemm\n";
   command.run = [options](Context& context) { return run_ncu(*options, context); };
   return command;

@@ -46,6 +46,7 @@ Command rank_program_command() {
   command.examples =
       "  mpirun -n 8 gpuwhy rank -- nsys profile --output=rank-{rank} --session-new=mine-{rank} "
       "python train.py\n";
+  command.is_hidden = true;
   command.rest = words.get();
   command.run = [words](Context& context) { return run_rank(*words, context); };
   return command;

@@ -262,7 +262,7 @@ Command run_command() {
 Command run_command_into(const std::shared_ptr<RunCommandOptions>& options) {
   Command command;
   command.name = "run";
-  command.summary = "Profile a program: unprofiled baseline, Nsight Systems, Nsight Compute";
+  command.summary = "Profile a program: unprofiled, by Nsight Systems, by Nsight Compute";
   command.options = {
       {"--passes", "LIST",
        "Comma-separated subset of baseline,operators,nsys,torch,ncu (default all but torch: a "

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // gpuwhy view: opens the page of a bundle in a browser. Over ssh there is none, so the command
-// that fetches the file is printed.
+// that fetches the file is printed. --files lists what the bundle holds, and whether it still is
+// what was written.
 #include <memory>
 
 #include <fcntl.h>
@@ -10,8 +11,11 @@
 
 #include "base/error.h"
 #include "base/exit_code.h"
+#include "base/json.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "bundle/layout.h"
+#include "bundle/manifest.h"
 #include "capture/subprocess.h"
 #include "capture/tools.h"
 #include "cli/command.h"
@@ -23,7 +27,58 @@ namespace {
 struct ViewOptions {
   std::string bundle;
   bool print = false;
+  bool files = false;
+  bool verify = false;
+  bool json = false;
 };
+
+Json json_of(const Manifest& manifest, const std::vector<std::string>* found) {
+  Json document = json_document("artifacts", 1);
+  document["run_id"] = manifest.run_id;
+  document["files"] = Json::array();
+  for (const ManifestEntry& file : manifest.files) {
+    document["files"].push_back(
+        {{"path", file.path}, {"size_bytes", file.size_bytes}, {"sha256", file.sha256}});
+  }
+  document["differences"] = found == nullptr ? Json(nullptr) : Json(*found);
+  return document;
+}
+
+void print_files(const Manifest& manifest, const std::vector<std::string>* found,
+                 Console& console) {
+  Table table{{"size", "sha256", "file"}, {}};
+  for (const ManifestEntry& file : manifest.files) {
+    table.rows.push_back({format_bytes(file.size_bytes), printable(file.sha256.substr(0, 12)),
+                          printable(file.path)});
+  }
+  console.out(table_text(table, console.width()));
+  if (found == nullptr) {
+    return;
+  }
+  for (const std::string& difference : *found) {
+    console.out(fmt::format("{}  {}\n", console.painted(Color::kRed, "FAIL"), difference));
+  }
+  if (found->empty()) {
+    console.out(fmt::format("{}  all {} files are as they were written\n",
+                            console.painted(Color::kGreen, "OK"), manifest.files.size()));
+  }
+}
+
+int list_files(const ViewOptions& options, Console& console) {
+  const Artifacts artifacts = Artifacts::from_root(options.bundle);
+  const Manifest manifest = read_manifest(artifacts);
+  std::vector<std::string> found;
+  if (options.verify) {
+    found = differences(manifest, artifacts);
+  }
+  const std::vector<std::string>* shown = options.verify ? &found : nullptr;
+  if (options.json) {
+    console.out(to_json_text(json_of(manifest, shown)));
+  } else {
+    print_files(manifest, shown, console);
+  }
+  return found.empty() ? kExitOk : kExitIncomplete;
+}
 
 // A path as scp takes it: what a shell would look at is quoted.
 std::string shell_quoted(const std::string& text) {
@@ -84,6 +139,9 @@ bool open_in_browser(const std::string& page, const System& system) {
 }
 
 int run_view(const ViewOptions& options, Context& context) {
+  if (options.files || options.verify || options.json) {
+    return list_files(options, context.console);
+  }
   const std::string page = report_page(options.bundle).string();
   context.console.out(printable(page) + "\n");
   const bool is_remote = context.system.variable("SSH_CONNECTION").has_value();
@@ -106,13 +164,18 @@ Command view_command() {
   auto options = std::make_shared<ViewOptions>();
   Command command;
   command.name = "view";
-  command.summary = "Open a bundle's report.html in a browser; over ssh, print how to fetch it";
+  command.summary = "Open the report of a bundle in a browser, or list and verify its files";
   command.aliases = {"open"};
   command.options = {
       required({"BUNDLE", "", "Folder of a run or of analyze --out", &options->bundle}),
       {"--print", "", "Only print the path", &options->print},
+      {"--files", "", "List the files of a run's bundle instead", &options->files},
+      {"--verify", "", "The same, and hash each; exit with 7 when one differs", &options->verify},
+      json_option(options->json),
   };
-  command.examples = "  gpuwhy view gpuwhy-runs/20261115-101500\n";
+  command.examples =
+      "  gpuwhy view gpuwhy-runs/20261115-101500\n"
+      "  gpuwhy view --files --verify gpuwhy-runs/20261115-101500\n";
   command.run = [options](Context& context) { return run_view(*options, context); };
   return command;
 }

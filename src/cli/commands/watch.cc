@@ -104,7 +104,7 @@ Command watch_command() {
   auto options = std::make_shared<WatchCommandOptions>();
   Command command;
   command.name = "watch";
-  command.summary = "Summarise the recordings that profilers drop into a folder, and send them";
+  command.summary = "Summarise recordings that arrive in a folder, and send them";
   command.options = {
       required({"FOLDER", "", "Folder of recordings, at any depth; files of one job share a folder",
                 &options->folder}),

@@ -94,7 +94,7 @@ def profile(program, target, overrides, directory):
     bundle.check_files("operators" in passes)
     bundle.check_metrics()
     bundle.check_reports()
-    verified = subprocess.run([program, "artifacts", "--verify", bundle.path], stdout=subprocess.DEVNULL)
+    verified = subprocess.run([program, "view", "--verify", bundle.path], stdout=subprocess.DEVNULL)
     assert verified.returncode == 0, "files are not as the manifest says"
     print(f"{target}: complete, {'with' if bundle.has_gpu() else 'without'} a GPU: {bundle.path}")
     return bundle

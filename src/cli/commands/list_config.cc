@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gpuwhy config show: the configuration that a run with these arguments would have.
+// gpuwhy list config: the configuration that a run with these arguments would have.
 #include <algorithm>
 #include <memory>
 
@@ -103,25 +103,21 @@ Option override_option(std::vector<std::string>& target) {
   return option;
 }
 
-Command config_command() {
+Command list_config_command() {
   auto options = std::make_shared<ShowOptions>();
-  Command show;
-  show.name = "show";
-  show.summary = "Print the composed configuration as YAML";
-  show.options = {
+  Command command;
+  command.name = "config";
+  command.summary = "Print the configuration of a run with these arguments, as YAML";
+  command.options = {
       {"--origin", "", "Print the origin of each value", &options->origin},
       config_option(options->file),
       json_option(options->json),
       override_option(options->overrides),
   };
-  show.examples =
-      "  gpuwhy config show run.mode=light --origin\n"
-      "  gpuwhy config show profiling/ncu=deep 'pipeline.nsys.trace=[cuda, nvtx]'\n";
-  show.run = [options](Context& context) { return run_show(*options, context); };
-  Command command;
-  command.name = "config";
-  command.summary = "Show the configuration and where it comes from";
-  command.subcommands = {show};
+  command.examples =
+      "  gpuwhy list config run.mode=light --origin\n"
+      "  gpuwhy list config profiling/ncu=deep 'pipeline.nsys.trace=[cuda, nvtx]'\n";
+  command.run = [options](Context& context) { return run_show(*options, context); };
   return command;
 }
 

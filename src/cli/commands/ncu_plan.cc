@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gpuwhy plan: which kernels of a recording ncu would measure, and with which commands.
+// gpuwhy ncu plan: which kernels of a recording ncu would measure, and with which commands.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -156,7 +156,7 @@ int run_plan(const PlanCommandOptions& options, Context& context) {
 
 }  // namespace
 
-Command plan_command() {
+Command ncu_plan_command() {
   auto options = std::make_shared<PlanCommandOptions>();
   Command command;
   command.name = "plan";
@@ -169,7 +169,7 @@ Command plan_command() {
   };
   add_page_options(command, options->pages);
   add_mark_options(command, options->reading);
-  command.examples = "  gpuwhy plan run.sqlite run.top_n_kernels=5\n";
+  command.examples = "  gpuwhy ncu plan run.sqlite run.top_n_kernels=5\n";
   command.run = [options](Context& context) { return run_plan(*options, context); };
   return command;
 }
