@@ -43,14 +43,23 @@ def roff(text):
 
 
 def section(path, text):
+    """Options that commands share are rows of the topic that explains them: here they are only named."""
     lines = text.splitlines()
     out = [f".SS gpuwhy {roff(path)}", roff(lines[0])]
     mode, examples = "", []
     for line in lines[1:]:
-        if line in ("Positionals:", "Options:", "Subcommands:"):
+        if line in ("Positionals:", "Options:"):
             mode = "rows"
+        elif line == "Subcommands:":
+            mode = ""  # each is a section
+        elif line == "Shared options, explained by:":
+            mode = "shared"
         elif line == "Examples:":
             mode = "examples"
+        elif mode == "shared" and line.strip():
+            out += [".PP", roff(re.sub(r"\s{2,}", ": ", line.strip()))] if line[2] != " " else [roff(line.strip())]
+        elif mode == "rows" and line.strip().startswith("-h,--help"):
+            pass  # every command has it
         elif mode == "rows" and line.startswith("  "):
             match = re.match(r"  (\S.*?)(?:\s{2,}(.*))?$", line) if not line.startswith("   ") else None
             if match:
@@ -69,6 +78,10 @@ def manual(program):
     lines = []
     for command in commands:
         lines += section(command, ask(program, *command.split(), "--help"))
+    lines.append(".SH SHARED OPTIONS")
+    for topic in ("recording", "model", "output"):
+        lines += section(f"explain {topic}", ask(program, "explain", topic).replace("\n\n", "\nOptions:\n", 1))
+    lines += section("fleet", ask(program, "fleet", "--help"))
     lines.append(".SH EXIT STATUS")
     for row in ask(program, "list", "exit-codes").splitlines()[1:]:
         code, meaning = re.split(r"\s{2,}", row.strip(), maxsplit=1)

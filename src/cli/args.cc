@@ -35,12 +35,43 @@ constexpr const char* kDescription =
     "       gpuwhy COMMAND --help explains a command; gpuwhy --version\n";
 constexpr std::size_t kHelpColumn = 34;
 
-void add_option(CLI::App& app, const Option& option) {
+// By OptionGroup: what to type to read about its options.
+constexpr const char* kExplainedBy[] = {"",
+                                        "gpuwhy explain recording",
+                                        "gpuwhy explain model",
+                                        "gpuwhy explain output",
+                                        "gpuwhy fleet --help",
+                                        "gpuwhy compare --help"};
+
+std::string help_of(const Option& option) {
   const std::string value = option.is_required ? "" : default_text(option);
-  const std::string help =
-      value.empty() ? option.help : fmt::format("{} (default {})", option.help, value);
+  return value.empty() ? option.help : fmt::format("{} (default {})", option.help, value);
+}
+
+// A row for each group of shared options, which names them.
+std::string shared_rows(const Command& command) {
+  std::string rows;
+  for (std::size_t group = 1; group < std::size(kExplainedBy); ++group) {
+    std::vector<std::string> names;
+    for (const Option& option : command.options) {
+      if (option.group == static_cast<OptionGroup>(group)) {
+        names.push_back(option.is_required
+                            ? fmt::format("{} {} (required)", option.long_name(), option.value)
+                            : option.long_name());
+      }
+    }
+    rows += names.empty() ? ""
+                          : fmt::format("  {:<{}}{}\n", kExplainedBy[group], kHelpColumn - 2,
+                                        fmt::join(names, ", "));
+  }
+  return rows.empty() ? "" : "\nShared options, explained by:\n" + rows;
+}
+
+void add_option(CLI::App& app, const Option& option) {
+  const std::string help = help_of(option);
+  const char* const heading = option.group == OptionGroup::kOwn ? "Options" : "";  // not in help
   if (bool* const* flag = std::get_if<bool*>(&option.target)) {
-    app.add_flag(option.name, **flag, help);
+    app.add_flag(option.name, **flag, help)->group(heading);
     return;
   }
   CLI::Option* added = nullptr;
@@ -58,7 +89,7 @@ void add_option(CLI::App& app, const Option& option) {
   }
   // Without this CLI11 prints the C++ type, as in "WHAT TEXT".
   added->option_text(option.value.empty() ? " " : option.value);
-  added->required(option.is_required);
+  added->required(option.is_required)->group(heading);
 }
 
 // A command and the CLI11 app made from it.
@@ -89,7 +120,6 @@ std::vector<Node> add_commands(CLI::App& parent, const std::vector<Command>& com
         add_option(*app, option);
       }
     }
-    app->footer(command.examples.empty() ? "" : "Examples:\n" + command.examples);
     nodes.push_back({&command, app, add_commands(*app, command.subcommands, words)});
   }
   return nodes;
@@ -225,7 +255,8 @@ std::string help_text(const Node& root) {
   if (command.rest != nullptr) {
     text.insert(text.find('\n', text.find("\nUsage: ") + 1), " -- PROGRAM [ARG...]");
   }
-  return text;
+  text += shared_rows(command);
+  return command.examples.empty() ? text : text + "\nExamples:\n" + command.examples;
 }
 
 // Hands the words after "--" to the command that takes them; others ignore a "--". The first word
@@ -332,6 +363,16 @@ Parsed take_apart(const Node& root, CLI::App& app, std::vector<std::string> argu
 }
 
 }  // namespace
+
+std::string option_rows(const std::vector<Option>& options) {
+  std::string rows;
+  for (const Option& option : options) {
+    rows +=
+        fmt::format("  {:<{}}{}\n", option.name + (option.value.empty() ? "" : " ") + option.value,
+                    kHelpColumn - 2, help_of(option));
+  }
+  return rows;
+}
 
 std::string wrapped_help(const std::string& text, std::size_t width) {
   std::string lines;

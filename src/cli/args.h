@@ -21,6 +21,9 @@ struct Parsed {
 Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::string> arguments,
                        std::string& color, const Command*& named);
 
+// Options with their help, a row each, as in --help.
+std::string option_rows(const std::vector<Option>& options);
+
 // A help text with lines of at most `width` columns; descriptions stay in their column.
 std::string wrapped_help(const std::string& text, std::size_t width);
 

@@ -48,6 +48,10 @@ using OptionTarget =
                  std::optional<StepSpan>*,                  // numbers of steps, as 10..20
                  RowLimit*>;                                // a whole number of at least 1, or all
 
+// Options that mean the same in every command that has them are explained in one place
+// (args.cc): the help of each command only names them.
+enum class OptionGroup : std::uint8_t { kOwn, kRecording, kModel, kOutput, kHistory, kComparison };
+
 struct Option {
   std::string name;  // "--json", or "OVERRIDE" for a positional
   // What stands for the value in help, as "FILE"; empty for a flag and a positional.
@@ -59,6 +63,7 @@ struct Option {
   bool is_required = false;
   // The largest whole number it takes: by default beyond any count of tokens, rows or GPUs.
   std::int64_t most = std::int64_t{1} << 40;
+  OptionGroup group = OptionGroup::kOwn;
 
   bool is_positional() const { return !name.starts_with('-'); }
   // "--out" of "-o,--out".
@@ -69,6 +74,9 @@ struct Option {
 Option required(Option option);
 Option one_of(std::vector<std::string> choices, Option option);
 Option at_most(std::int64_t most, Option option);
+// The options that are a command's own so far are of this group from `first` on.
+void share_options(OptionGroup group, std::vector<Option>& options, std::size_t first = 0);
+Option shared(OptionGroup group, Option option);
 
 struct Command {
   std::string name;
@@ -88,6 +96,10 @@ struct Command {
 
   void add(const std::vector<Option>& more) {
     options.insert(options.end(), more.begin(), more.end());
+  }
+  void add(OptionGroup group, std::vector<Option> more) {
+    share_options(group, more);
+    add(more);
   }
 };
 
@@ -123,8 +135,9 @@ Command table_command();
 Command view_command();
 Command watch_command();
 
-// --json, as every reading command has it.
+// --json and --quiet, as every reading command has them.
 Option json_option(bool& target);
+Option quiet_option(bool& target);
 
 // --ci FORM, of commands that pipelines run.
 Option ci_option(std::string& target);

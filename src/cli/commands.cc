@@ -42,8 +42,27 @@ Option at_most(std::int64_t most, Option option) {
   return option;
 }
 
+void share_options(OptionGroup group, std::vector<Option>& options, std::size_t first) {
+  for (std::size_t i = first; i < options.size(); ++i) {
+    options[i].group = options[i].group == OptionGroup::kOwn ? group : options[i].group;
+  }
+}
+
+Option shared(OptionGroup group, Option option) {
+  option.group = group;
+  return option;
+}
+
 Option json_option(bool& target) {
-  return {"--json", "", "Print JSON with schema and schema_version", &target};
+  return shared(OptionGroup::kOutput,
+                {"--json", "", "Print JSON with schema and schema_version", &target});
+}
+
+Option quiet_option(bool& target) {
+  return shared(
+      OptionGroup::kOutput,
+      {"-q,--quiet", "", "Print the verdict alone; warnings about a recording go to standard error",
+       &target});
 }
 
 Option ci_option(std::string& target) {
@@ -56,8 +75,10 @@ Option ci_option(std::string& target) {
 }
 
 Option ncu_option(std::vector<std::string>& target) {
-  return {"--ncu", "FILE...",
-          "Counters to join, files or folders: .ncu-rep, or what ncu --csv printed", &target};
+  return shared(
+      OptionGroup::kRecording,
+      {"--ncu", "FILE...",
+       "Counters to join, files or folders: .ncu-rep, or what ncu --csv printed", &target});
 }
 
 }  // namespace gpuwhy

@@ -9,7 +9,8 @@
 namespace gpuwhy {
 
 void add_page_options(Command& command, JsonPages& target) {
-  command.add({{"--max-tokens", "N",
+  command.add(OptionGroup::kOutput,
+              {{"--max-tokens", "N",
                 "Of JSON: one page of at most this size, on one line, with the address of the next",
                 &target.max_tokens},
                {"--page", "ADDRESS",

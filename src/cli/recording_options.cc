@@ -13,12 +13,14 @@
 namespace gpuwhy {
 
 Option rules_option(std::string& target) {
-  return {"--rules", "FILE", "Your own rules for stages and kernel families; they come first",
-          &target};
+  return shared(OptionGroup::kRecording,
+                {"--rules", "FILE",
+                 "Your own rules for stages and kernel families; they come first", &target});
 }
 
 void add_mark_options(Command& command, RecordingOptions& target) {
   command.add(
+      OptionGroup::kRecording,
       {{"--mark", "STAGE=NAME",
         "Ranges of this name are this stage; NAME* for a prefix; may be repeated", &target.marks},
        {"--step", "NAME", "Each range of this name is one step; may be repeated",
@@ -32,7 +34,8 @@ void add_mark_options(Command& command, RecordingOptions& target) {
 }
 
 void add_part_options(Command& command, RecordingOptions& target) {
-  command.add({{"--steps", "A..B", "Only these steps, counted from 0; B may be left out",
+  command.add(OptionGroup::kRecording,
+              {{"--steps", "A..B", "Only these steps, counted from 0; B may be left out",
                 &target.window.steps},
                {"--trim", "", "Drop what is before the first and after the last mark, or kernel",
                 &target.window.is_trimmed}});
@@ -40,6 +43,7 @@ void add_part_options(Command& command, RecordingOptions& target) {
 
 void add_request_options(Command& command, RecordingOptions& target) {
   command.add(
+      OptionGroup::kRecording,
       {{"--requests", "FILE",
         "Join requests to steps: a client's record of them (docs/requests.md)", &target.requests},
        {"--slo", "LIMITS", "Goodput: requests within these, as ttft=500ms,itl=50ms",
@@ -49,6 +53,7 @@ void add_request_options(Command& command, RecordingOptions& target) {
 void add_model_options(Command& command, ModelChoice& target, RecordingOptions& recording) {
   EfficiencySetup& setup = target.setup;
   command.add(
+      OptionGroup::kModel,
       {{"--model",
         "MODEL",
         "Compute MFU and MBU for this model: a name of gpuwhy list models, or a path",
@@ -88,14 +93,16 @@ void check_model_options(const ModelChoice& choice) {
 }
 
 void add_recording_options(Command& command, RecordingOptions& target) {
-  command.add({{"--gpu", "N", "Only this GPU, as CUDA numbers it", &target.filter.device},
+  command.add(OptionGroup::kRecording,
+              {{"--gpu", "N", "Only this GPU, as CUDA numbers it", &target.filter.device},
                {"--pid", "N", "Only this process", &target.filter.pid},
                {"--from", "TIME", "Only from this time after the start, as 2s or 150ms",
                 &target.window.from},
                {"--to", "TIME", "Only up to this time after the start", &target.window.to}});
   add_part_options(command, target);
   add_mark_options(command, target);
-  command.add({at_most(1024, {"--threads", "N", "Threads that read the file", &target.num_threads}),
+  command.add(OptionGroup::kRecording,
+              {at_most(1024, {"--threads", "N", "Threads that read the file", &target.num_threads}),
                {"--memory-limit", "BYTES",
                 "Memory limit, as 4GiB; makes the timeline coarser to fit, or fails",
                 &target.memory_limit_bytes}});

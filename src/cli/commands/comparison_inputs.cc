@@ -77,13 +77,13 @@ CompareOptions compare_options_of(const JudgeOptions& options) {
 
 void add_output_options(Command& command, ComparisonOutput& target) {
   command.add(
-      {{"--json", "", "Short for --format json", &target.json},
+      {json_option(target.json),
        one_of({"terminal", "html", "md", "json"},
               {"--format", "FORMAT", "terminal, html (the page, whole), md or json (every number)",
                &target.format}),
        {"-o,--out", "FILE", "Also write it there: FILE.md, FILE.json, or else one HTML page",
         &target.page}});
-  command.add({{"-q,--quiet", "", "Print the verdict alone", &target.is_quiet}});
+  command.add({quiet_option(target.is_quiet)});
   add_page_options(command, target.pages);
 }
 

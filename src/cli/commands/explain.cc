@@ -21,6 +21,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/commands/explain_words.h"
+#include "cli/commands/topics.h"
 #include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/metric_catalog.h"
@@ -288,13 +289,16 @@ int explain_word(const std::string& word, Context& context) {
   for (const Term& term : glossary()) {
     names.emplace_back(term.name);
   }
+  for (const std::string& topic : topic_names()) {
+    names.push_back(topic);
+  }
   const auto meant = nearest(word, names);
   throw Error(
       ErrorKind::kUsage, fmt::format("explain: there is no word '{}'", printable(word)),
       word.find('[') != std::string::npos
           ? fmt::format("a key needs its recording: gpuwhy explain FILE '{}'", printable(word))
       : meant ? fmt::format("did you mean {}?", *meant)
-              : "gpuwhy explain FILE KEY explains a number; words: " + words_line());
+              : "gpuwhy explain FILE KEY explains a number; gpuwhy explain words lists words");
 }
 
 int explain_key(const ExplainOptions& options, Context& context) {
@@ -387,24 +391,32 @@ Command explain_command() {
   auto options = std::make_shared<ExplainOptions>();
   Command command;
   command.name = "explain";
-  command.summary =
-      "Explain a word (launch_bound, MFU), or where a number of a recording comes from";
+  command.summary = "Explain a word (launch_bound, MFU), a topic or a number of a recording";
   command.options = {
-      required(
-          {"WORD", "",
-           "A finding, bucket or term; or FILE KEY: a recording, bundle or metrics.json, and a key "
-           "such as findings[0] or stages[stage=decode].host_total_ns",
-           &options->words}),
+      {"WORD",
+       "",
+       "A topic, finding, bucket or term; or FILE KEY: a recording, bundle or metrics.json, and a key "
+       "such as findings[0] or stages[stage=decode].host_total_ns; none: the topics",
+       &options->words,
+       {},
+       topic_names},
       {"--rows", "N", "Rows of the recording to print, or all", &options->rows},
       json_option(options->is_json),
   };
   add_recording_options(command, options->recording);
   command.examples =
       "  gpuwhy explain launch_bound\n"
+      "  gpuwhy explain recording\n"
       "  gpuwhy explain run.sqlite 'findings[0]'\n"
       "  gpuwhy explain run.sqlite capture.kernel_ns\n"
       "  gpuwhy explain BUNDLE 'kernels[0].total_ns'\n";
   command.run = [options](Context& context) {
+    if (options->words.empty()) {
+      return print_topics(options->is_json, context.console);
+    }
+    if (const Topic* topic = find_topic(options->words[0]); topic && options->words.size() == 1) {
+      return print_topic(*topic, options->is_json, context.console);
+    }
     if (options->is_json && options->words.size() <= 2) {
       return explain_json(*options, context);
     }

@@ -65,13 +65,4 @@ std::string finding_text(const Finding& finding,
   return text + labelled("what to do", printable(finding.next), width);
 }
 
-std::string words_line() {
-  std::string text;
-  for (const Term& term : glossary()) {
-    text += text.empty() ? "" : ", ";
-    text += term.name;
-  }
-  return text;
-}
-
 }  // namespace gpuwhy

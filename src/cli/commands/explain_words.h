@@ -19,7 +19,4 @@ std::string finding_text(const Finding& finding,
                          const std::function<std::string(const std::string& key)>& value_of,
                          std::size_t width);
 
-// All words, by kind, for somebody who asked for one that is not there.
-std::string words_line();
-
 }  // namespace gpuwhy

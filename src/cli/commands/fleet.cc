@@ -182,17 +182,22 @@ Command fleet_subcommand(const char* name, const char* summary,
   return command;
 }
 
+void add_filters(Command& command, FleetCommandOptions& target) {
+  command.add(OptionGroup::kHistory,
+              {{"--run", "ID", "Only this run", &target.filter.run},
+               {"--model", "NAME", "Only runs of this model", &target.filter.model},
+               {"--engine-version", "VERSION", "Only runs of this version of the engine",
+                &target.filter.engine_version},
+               {"--label", "KEY=VALUE", "Only runs with this label", &target.filter.label},
+               {"--days", "N", "Only runs of the last N days", &target.num_days}});
+}
+
 Command question_command(const char* name, const char* summary,
                          const std::shared_ptr<FleetCommandOptions>& options,
                          FleetQuestion question) {
   Command command = fleet_subcommand(name, summary, options, nullptr);
-  command.add({{"--run", "ID", "Only this run", &options->filter.run},
-               {"--model", "NAME", "Only runs of this model", &options->filter.model},
-               {"--engine-version", "VERSION", "Only runs of this version of the engine",
-                &options->filter.engine_version},
-               {"--label", "KEY=VALUE", "Only runs with this label", &options->filter.label},
-               {"--days", "N", "Only runs of the last N days", &options->num_days},
-               json_option(options->is_json)});
+  add_filters(command, *options);
+  command.options.push_back(json_option(options->is_json));
   add_page_options(command, options->pages);
   command.run = [options, question](Context& context) {
     return run_question(*options, context, question);
@@ -281,6 +286,13 @@ Command fleet_command() {
   add_page_options(sql, options->pages);
   Command command;
   command.name = "fleet";
+  // For the help: each of its commands takes them itself.
+  add_fleet_target(command, options->target);
+  add_filters(command, *options);
+  for (Option& option : command.options) {
+    option.group = OptionGroup::kOwn;
+    option.is_required = false;
+  }
   command.summary = "Keep and query the history of runs, on a server or in a folder";
   command.subcommands = {init, push};
   for (Command& question : questions(options)) {

@@ -80,6 +80,7 @@ ServerCredentials find_credentials(const FleetTargetOptions& target, const Syste
 
 void add_fleet_target(Command& command, FleetTargetOptions& target) {
   command.add(
+      OptionGroup::kHistory,
       {required({"--to", "WHERE",
                  "ClickHouse as http://HOST:8123[,http://OTHER:8123], or a folder of summaries",
                  &target.to}),

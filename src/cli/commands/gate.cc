@@ -279,8 +279,10 @@ Command gate_command() {
       ci_option(options->output.ci),
       {"--junit", "FILE", "Also write a test report (JUnit XML) there", &options->output.junit},
   };
+  const std::size_t num_own = command.options.size();
   add_output_options(command, options->output);
   add_judge_options(command, options->judge);
+  share_options(OptionGroup::kComparison, command.options, num_own);
   command.examples =
       "  gpuwhy gate gpuwhy-runs/* --baseline main --budget budgets.yaml --out gate.html\n"
       "  gpuwhy gate b/* --baseline a/* --ci github --junit gate.xml\n"

@@ -134,8 +134,8 @@ Command report_command() {
       {"-v,--verbose", "",
        "Also say which rules could not be checked, and why, and what the profiler said",
        &options->verbose},
-      {"-q,--quiet", "", "Print the first lines alone: the verdict and the GPUs", &options->quiet},
-      {"--json", "", "The same as --format json", &options->is_json},
+      quiet_option(options->quiet),
+      json_option(options->is_json),
   };
   add_page_options(command, options->pages);
   add_request_options(command, options->recording);

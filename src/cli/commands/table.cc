@@ -314,7 +314,7 @@ Command table_command() {
       one_of({"text", "md", "csv", "json"},
              {"--format", "FORMAT", "text, md, csv or json; csv and json have all columns",
               &options->format}),
-      {"--json", "", "The same as --format json", &options->is_json},
+      json_option(options->is_json),
       ncu_option(options->recording.ncu),
   };
   add_page_options(command, options->pages);

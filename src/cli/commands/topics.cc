@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Topics of `gpuwhy explain`: a row each. A part of the program that has more to explain than lines
+// of help adds a row here before it adds a command.
+#include "cli/commands/topics.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/exit_code.h"
+#include "base/json.h"
+#include "cli/args.h"
+#include "cli/json_output.h"
+#include "cli/recording_options.h"
+#include "report/glossary.h"
+#include "session/recording.h"
+
+namespace gpuwhy {
+namespace {
+
+std::string recording_topic() {
+  static RecordingOptions target;
+  Command command;
+  add_recording_options(command, target);
+  command.add({ncu_option(target.ncu)});
+  add_request_options(command, target);
+  return option_rows(command.options);
+}
+
+std::string model_topic() {
+  static ModelChoice target;
+  static RecordingOptions recording;
+  Command command;
+  add_model_options(command, target, recording);
+  return option_rows(command.options);
+}
+
+std::string output_topic() {
+  static JsonPages pages;
+  static bool flag = false;
+  Command command;
+  command.add({json_option(flag), quiet_option(flag)});
+  add_page_options(command, pages);
+  return option_rows(command.options);
+}
+
+// A line for each kind: findings, buckets, terms.
+std::string words_topic() {
+  std::string text;
+  std::string_view kind;
+  for (const Term& term : glossary()) {
+    text +=
+        term.kind == kind ? ", " : fmt::format("{}  {:<12}", kind.empty() ? "" : "\n", term.kind);
+    text += term.name;
+    kind = term.kind;
+  }
+  return text + "\n";
+}
+
+constexpr Topic kTopics[] = {
+    {"recording", "Options of commands that read a recording: a part of it, marks, counters",
+     recording_topic},
+    {"model", "Options that tell what a recording does not: the model, its batch, the GPU",
+     model_topic},
+    {"output", "Options of commands that print results: JSON, pages of it, the verdict alone",
+     output_topic},
+    {"words", "The findings, buckets and terms that gpuwhy explain WORD knows", words_topic}};
+
+}  // namespace
+
+const Topic* find_topic(std::string_view name) {
+  const auto* const found = std::ranges::find(kTopics, name, &Topic::name);
+  return found == std::end(kTopics) ? nullptr : found;
+}
+
+std::vector<std::string> topic_names() {
+  std::vector<std::string> names;
+  for (const Topic& topic : kTopics) {
+    names.emplace_back(topic.name);
+  }
+  return names;
+}
+
+int print_topics(bool is_json, Console& console) {
+  Json document = json_document("topics", 1);
+  document["rows"] = Json::array();
+  std::string text = "Topics:\n";
+  for (const Topic& topic : kTopics) {
+    document["rows"].push_back({{"topic", topic.name}, {"summary", topic.summary}});
+    text += fmt::format("  {:<12}{}\n", topic.name, topic.summary);
+  }
+  text +=
+      "\nA word, or a number of a recording:\n"
+      "  gpuwhy explain launch_bound\n"
+      "  gpuwhy explain run.sqlite capture.kernel_ns\n";
+  console.out(is_json ? to_json_text(document) : wrapped_help(text, console.width()));
+  return kExitOk;
+}
+
+int print_topic(const Topic& topic, bool is_json, Console& console) {
+  const std::string text = topic.text();
+  if (is_json) {
+    Json document = json_document("topic", 1);
+    document["topic"] = topic.name;
+    document["summary"] = topic.summary;
+    document["text"] = text;
+    console.out(to_json_text(document));
+  } else {
+    console.out(wrapped_help(fmt::format("{}\n\n{}", topic.summary, text), console.width()));
+  }
+  return kExitOk;
+}
+
+}  // namespace gpuwhy
