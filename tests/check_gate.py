@@ -343,7 +343,7 @@ def check_json(runs, schema):
                 assert not jsonschema.Draft202012Validator(schema).is_valid(wrong), key
     assert [json.loads(result.stdout)["exit_code"] for result in documents[:2]] == [6, 3]
     runs.run("baseline", "set", "named", "a0.sqlite", "a1.sqlite")
-    for words, schema_name, key in ((["table", "kernels", "a0.sqlite"], "table", "rows"), (["table", "a0.sqlite"], "tables", "rows"),
+    for words, schema_name, key in ((["table", "kernels", "a0.sqlite"], "table", "rows"), (["table", "a0.sqlite"], "table", "rows"),
                                     (["baseline", "list"], "baselines", "baselines"),
                                     (["baseline", "show", "named"], "baseline_runs", "runs"), (["explain", "launch_bound"], "explain", "means"),
                                     (["explain", "a0.sqlite", "capture.kernel_ns"], "explain", "value")):

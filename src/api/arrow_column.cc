@@ -11,7 +11,6 @@
 #include <cstring>
 #include <new>
 
-#include "base/json.h"
 #include "base/text.h"
 
 namespace gpuwhy {
@@ -122,15 +121,6 @@ void append_utf8(std::string_view text, std::vector<char>& bytes) {
   }
 }
 
-template <typename T>
-T element(const ArrowColumn& column, std::size_t buffer, std::size_t row) {
-  return static_cast<const T*>(column.buffers[buffer])[row];
-}
-
-bool bit(const ArrowColumn& column, std::size_t buffer, std::size_t row) {
-  return (element<std::uint8_t>(column, buffer, row / 8) >> (row % 8) & 1) != 0;
-}
-
 }  // namespace
 
 ArrowColumn new_column(std::string name, std::string format, std::size_t length) {
@@ -198,50 +188,6 @@ ArrowColumn dictionary_column(std::string name, std::vector<std::int32_t> indexe
                               const std::vector<std::string>& texts) {
   const auto owner = std::make_shared<const std::vector<std::int32_t>>(std::move(indexes));
   return dictionary_column(std::move(name), *owner, owner, texts);
-}
-
-Json value_at(const ArrowColumn& column, std::size_t row) {
-  if (column.buffers[0] != nullptr && !bit(column, 0, row)) {
-    return nullptr;
-  }
-  const std::string& format = column.format;
-  if (format == "+s") {
-    Json object = Json::object();
-    for (const ArrowColumn& child : column.children) {
-      object[child.name] = value_at(child, row);
-    }
-    return object;
-  }
-  if (format == "u" || format == "+l") {
-    const auto begin = static_cast<std::size_t>(element<std::int32_t>(column, 1, row));
-    const auto end = static_cast<std::size_t>(element<std::int32_t>(column, 1, row + 1));
-    if (format == "u") {
-      return end == begin
-                 ? std::string()
-                 : std::string(static_cast<const char*>(column.buffers[2]) + begin, end - begin);
-    }
-    Json list = Json::array();
-    for (std::size_t i = begin; i < end; ++i) {
-      list.push_back(value_at(column.children[0], i));
-    }
-    return list;
-  }
-  if (column.dictionary != nullptr) {
-    return value_at(*column.dictionary,
-                    static_cast<std::size_t>(element<std::int32_t>(column, 1, row)));
-  }
-  switch (format[0]) {
-    case 'b':
-      return bit(column, 1, row);
-    case 'g':
-      return element<double>(column, 1, row);
-    case 'i':
-      return element<std::int32_t>(column, 1, row);
-    case 'I':
-      return element<std::uint32_t>(column, 1, row);
-    default:
-      return element<std::int64_t>(column, 1, row);
-  }
 }
 
 void export_schema(const ArrowColumn& column, ArrowSchema& schema) {

@@ -16,7 +16,6 @@
 #include <gpuwhy/c.h>
 
 #include "base/error.h"
-#include "base/json_fwd.h"
 
 namespace gpuwhy {
 
@@ -95,9 +94,6 @@ ArrowColumn owned_column(std::string name, const char* format, std::vector<T> va
   column.add(std::move(values));
   return column;
 }
-
-// The value of a row; null where it has none. A struct is an object, a list an array.
-Json value_at(const ArrowColumn& column, std::size_t row);
 
 // Fill in structs of the C data interface, which the receiver releases.
 void export_schema(const ArrowColumn& column, ArrowSchema& schema);

@@ -27,7 +27,7 @@ void add_request_options(Command& command, RecordingOptions& target);
 
 // What the recording does not say of its model. `recording` gets how ranks share it.
 void add_model_options(Command& command, ModelChoice& target, RecordingOptions& recording);
-// Throws kUsage for options that say something of a model that none names.
+// Throws kUsage for options that need --model where it is not given.
 void check_model_options(const ModelChoice& choice);
 
 // All options of a command that reads a recording.

@@ -19,6 +19,7 @@
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/args.h"
 #include "cli/command.h"
 #include "cli/commands/explain_words.h"
 #include "cli/commands/topics.h"
@@ -289,8 +290,8 @@ int explain_word(const std::string& word, Context& context) {
   for (const Term& term : glossary()) {
     names.emplace_back(term.name);
   }
-  for (const std::string& topic : topic_names()) {
-    names.push_back(topic);
+  for (const Topic& topic : all_topics()) {
+    names.emplace_back(topic.name);
   }
   const auto meant = nearest(word, names);
   throw Error(
@@ -374,7 +375,20 @@ int explain_key(const ExplainOptions& options, Context& context) {
   return kExitOk;
 }
 
-// The same without rows of the recording, as agents get it.
+void print_topic(const Topic& topic, bool is_json, Console& console) {
+  if (is_json) {
+    Json document = json_document("topic", 1);
+    document["topic"] = topic.name;
+    document["summary"] = topic.summary;
+    document["text"] = topic.text();
+    console.out(to_json_text(document));
+  } else {
+    console.out(
+        wrapped_help(fmt::format("{}\n\n{}", topic.summary, topic.text()), console.width()));
+  }
+}
+
+// A number or a word without rows of the recording, as agents get it.
 int explain_json(const ExplainOptions& options, Context& context) {
   const bool has_file = options.words.size() == 2;
   const SharedJson metrics =
@@ -393,13 +407,10 @@ Command explain_command() {
   command.name = "explain";
   command.summary = "Explain a word (launch_bound, MFU), a topic or a number of a recording";
   command.options = {
-      {"WORD",
-       "",
+      {"WORD", "",
        "A topic, finding, bucket or term; or FILE KEY: a recording, bundle or metrics.json, and a key "
        "such as findings[0] or stages[stage=decode].host_total_ns; none: the topics",
-       &options->words,
-       {},
-       topic_names},
+       &options->words},
       {"--rows", "N", "Rows of the recording to print, or all", &options->rows},
       json_option(options->is_json),
   };
@@ -410,12 +421,12 @@ Command explain_command() {
       "  gpuwhy explain run.sqlite 'findings[0]'\n"
       "  gpuwhy explain run.sqlite capture.kernel_ns\n"
       "  gpuwhy explain BUNDLE 'kernels[0].total_ns'\n";
-  command.run = [options](Context& context) {
-    if (options->words.empty()) {
-      return print_topics(options->is_json, context.console);
-    }
-    if (const Topic* topic = find_topic(options->words[0]); topic && options->words.size() == 1) {
-      return print_topic(*topic, options->is_json, context.console);
+  command.run = [options](Context& context) -> int {
+    const Topic* topic =
+        options->words.empty() ? &all_topics().front() : find_topic(options->words[0]);
+    if (topic != nullptr && options->words.size() <= 1) {
+      print_topic(*topic, options->is_json, context.console);
+      return kExitOk;
     }
     if (options->is_json && options->words.size() <= 2) {
       return explain_json(*options, context);

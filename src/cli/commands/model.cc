@@ -19,7 +19,6 @@ namespace {
 struct ModelOptions {
   std::string config;
   std::string gpu;
-  std::string old_gpu;  // by the spelling that other commands have for a number
   std::int64_t prefill_tokens = 2048;
   std::int64_t decode_context = 4096;
   std::int64_t batch = 1;
@@ -100,16 +99,8 @@ std::vector<std::string> gpu_names() {
   return names;
 }
 
-int run_model(ModelOptions& options, Context& context) {
+int run_model(const ModelOptions& options, Context& context) {
   check_pages(options.pages, options.json);
-  if (!options.old_gpu.empty()) {
-    if (!options.gpu.empty()) {
-      throw Error(ErrorKind::kUsage, "--gpu and --gpu-name both name a GPU",
-                  "give --gpu-name alone");
-    }
-    options.gpu = options.old_gpu;
-    context.console.err("note: --gpu NAME is now --gpu-name NAME, as in analyze\n");
-  }
   const ModelAnswer answer = answer_of(options);
   context.console.out(options.json ? paged(model_json(answer), options.pages)
                                    : model_text(answer, context.console.width()));
@@ -137,14 +128,8 @@ Command model_command() {
        &options->gpu,
        {},
        gpu_names},
-      {"--gpu",
-       "NAME",
-       "The same: an earlier name of --gpu-name",
-       &options->old_gpu,
-       {},
-       gpu_names},
       {"--prefill", "N", "Tokens of the prompt, one sequence", &options->prefill_tokens},
-      {"--decode-context", "C", "Context length of a decode step, its own token included",
+      {"--context", "C", "Context length of a decode step, its own token included",
        &options->decode_context},
       {"--batch", "B", "Sequences of a decode step", &options->batch},
       {"--tp", "N", "Cost of one of N GPUs, tensor parallel", &options->placement.tensor},

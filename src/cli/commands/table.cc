@@ -38,6 +38,60 @@ struct TableOptions {
   ModelChoice model;
 };
 
+template <typename T>
+T element(const ArrowColumn& column, std::size_t buffer, std::size_t row) {
+  return static_cast<const T*>(column.buffers[buffer])[row];
+}
+
+bool bit(const ArrowColumn& column, std::size_t buffer, std::size_t row) {
+  return (element<std::uint8_t>(column, buffer, row / 8) >> (row % 8) & 1) != 0;
+}
+
+// The value of a row; null where it has none. A struct is an object, a list an array.
+Json value_at(const ArrowColumn& column, std::size_t row) {
+  if (column.buffers[0] != nullptr && !bit(column, 0, row)) {
+    return nullptr;
+  }
+  const std::string& format = column.format;
+  if (format == "+s") {
+    Json object = Json::object();
+    for (const ArrowColumn& child : column.children) {
+      object[child.name] = value_at(child, row);
+    }
+    return object;
+  }
+  if (format == "u" || format == "+l") {
+    const auto begin = static_cast<std::size_t>(element<std::int32_t>(column, 1, row));
+    const auto end = static_cast<std::size_t>(element<std::int32_t>(column, 1, row + 1));
+    if (format == "u") {
+      return end == begin
+                 ? std::string()
+                 : std::string(static_cast<const char*>(column.buffers[2]) + begin, end - begin);
+    }
+    Json list = Json::array();
+    for (std::size_t i = begin; i < end; ++i) {
+      list.push_back(value_at(column.children[0], i));
+    }
+    return list;
+  }
+  if (column.dictionary != nullptr) {
+    return value_at(*column.dictionary,
+                    static_cast<std::size_t>(element<std::int32_t>(column, 1, row)));
+  }
+  switch (format[0]) {
+    case 'b':
+      return bit(column, 1, row);
+    case 'g':
+      return element<double>(column, 1, row);
+    case 'i':
+      return element<std::int32_t>(column, 1, row);
+    case 'I':
+      return element<std::uint32_t>(column, 1, row);
+    default:
+      return element<std::int64_t>(column, 1, row);
+  }
+}
+
 // A column that holds no other: a field of a struct has the name of both.
 struct PlainColumn {
   std::string name;
@@ -182,33 +236,35 @@ std::shared_ptr<const OpenRecording> read_part(TableOptions& options,
   return recording;
 }
 
-// The names, and how many rows each has where there is a recording.
-void print_list(const std::shared_ptr<const OpenRecording>& recording, const TableOptions& options,
-                Context& context) {
-  Json document = json_document("tables", 1);
-  document["rows"] = Json::array();
-  Table table{{"table", "rows", "what it has"}, {}, {"rows"}};
-  for (const TableInfo& info : all_tables()) {
-    Json row = {{"table", info.name}, {"summary", info.summary}};
-    std::string length;
-    if (recording != nullptr) {
-      const TableResult made = info.make(recording);
-      row["rows"] = made.reason.empty() ? Json(made.table.length) : Json(nullptr);
-      row["reason"] = made.reason.empty() ? Json(nullptr) : Json(made.reason);
-      length = made.reason.empty() ? fmt::to_string(made.table.length) : "n/a";
+// The list is a table too: the names, and how many rows each has where there is a recording.
+TableResult list_tables(const std::shared_ptr<const OpenRecording>& recording) {
+  const std::span<const TableInfo> all = all_tables();
+  ArrowColumn list = new_column("", "+s", all.size());
+  list.buffers = {nullptr};
+  const auto add_texts = [&](const char* name, const char* TableInfo::*text) {
+    list.children.push_back(text_column(
+        name, all.size(), false, [&](std::size_t i) { return std::string_view(all[i].*text); }));
+  };
+  add_texts("table", &TableInfo::name);
+  if (recording != nullptr) {
+    std::vector<std::int64_t> lengths;
+    ArrowBits present(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const TableResult made = all[i].make(recording);
+      lengths.push_back(made.table.length);
+      if (made.reason.empty()) {
+        present.set(i);
+      }
     }
-    table.rows.push_back({info.name, fmt::format("{:>4}", length), info.summary});
-    document["rows"].push_back(std::move(row));
+    ArrowColumn& rows = list.children.emplace_back(new_column("rows", "l", all.size()));
+    add_validity(std::move(present), rows);
+    rows.add(std::move(lengths));
   }
-  if (recording == nullptr) {
-    table.headings.erase(table.headings.begin() + 1);
-    for (std::vector<std::string>& row : table.rows) {
-      row.erase(row.begin() + 1);
-    }
-  }
-  context.console.out(options.is_json ? paged(to_json_text(document), options.pages)
-                                      : table_text(table, context.console.width()));
+  add_texts("what it has", &TableInfo::summary);
+  return {std::move(list), {}, {}};
 }
+
+constexpr TableInfo kList = {"tables", "Tables of a recording", nullptr, list_tables};
 
 std::vector<std::string> table_names() {
   std::vector<std::string> names;
@@ -218,16 +274,16 @@ std::vector<std::string> table_names() {
   return names;
 }
 
-// The table that the first word names, null if that is a file. Throws kUsage if it is neither.
-const TableInfo* named_table(const std::vector<std::string>& words) {
+// The table that the first word names; the list if that is a file. Throws kUsage if it is neither.
+const TableInfo& named_table(const std::vector<std::string>& words) {
   const std::span<const TableInfo> tables = all_tables();
   const auto found = std::ranges::find(tables, words.front(), &TableInfo::name);
   if (found != tables.end()) {
-    return &*found;
+    return *found;
   }
   std::error_code ignored;
   if (words.size() == 1 && std::filesystem::exists(words.front(), ignored)) {
-    return nullptr;
+    return kList;
   }
   const auto meant = nearest(words.front(), table_names());
   throw Error(ErrorKind::kUsage,
@@ -273,20 +329,20 @@ int run_table(const TableOptions& given, Context& context) {
   TableOptions options = given;
   options.is_json = options.is_json || options.format == "json";
   check_pages(options.pages, options.is_json);
-  const TableInfo* info = options.words.empty() ? nullptr : named_table(options.words);
-  const std::vector<std::string> files(options.words.begin() + (info == nullptr ? 0 : 1),
+  const TableInfo& info = options.words.empty() ? kList : named_table(options.words);
+  const bool is_list = &info == &kList;
+  const std::vector<std::string> files(options.words.begin() + (is_list ? 0 : 1),
                                        options.words.end());
-  if (info != nullptr && files.empty()) {
-    throw Error(ErrorKind::kUsage, fmt::format("table {}: needs a recording", info->name),
-                fmt::format("gpuwhy table {} FILE", info->name));
+  if (!is_list && files.empty()) {
+    throw Error(ErrorKind::kUsage, fmt::format("table {}: needs a recording", info.name),
+                fmt::format("gpuwhy table {} FILE", info.name));
   }
+  options.top.rows = is_list && !options.top.is_given ? SIZE_MAX : options.top.rows;
   const auto recording = files.empty() ? nullptr : read_part(options, files, context);
-  if (info == nullptr) {
-    print_list(recording, options, context);
-  } else if (options.is_json || options.format == "csv") {
-    print_rows(*info, recording, options, context.console);
+  if (options.is_json || options.format == "csv") {
+    print_rows(info, recording, options, context.console);
   } else {
-    const Document document = shown_table(*info, recording, options);
+    const Document document = shown_table(info, recording, options);
     context.console.out(options.format == "md" ? markdown_text(document)
                                                : terminal_text(document, context.console.form()));
   }

@@ -8,8 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "base/exit_code.h"
-#include "base/json.h"
 #include "cli/args.h"
 #include "cli/json_output.h"
 #include "cli/recording_options.h"
@@ -58,7 +56,19 @@ std::string words_topic() {
   return text + "\n";
 }
 
+std::string topics_topic() {
+  std::string text;
+  for (const Topic& topic : all_topics()) {
+    text += fmt::format("  {:<12}{}\n", topic.name, topic.summary);
+  }
+  return text +
+         "\nA word, or a number of a recording:\n"
+         "  gpuwhy explain launch_bound\n"
+         "  gpuwhy explain run.sqlite capture.kernel_ns\n";
+}
+
 constexpr Topic kTopics[] = {
+    {"topics", "The topics that gpuwhy explain TOPIC knows", topics_topic},
     {"recording", "Options of commands that read a recording: a part of it, marks, counters",
      recording_topic},
     {"model", "Options that tell what a recording does not: the model, its batch, the GPU",
@@ -69,47 +79,13 @@ constexpr Topic kTopics[] = {
 
 }  // namespace
 
+std::span<const Topic> all_topics() {
+  return kTopics;
+}
+
 const Topic* find_topic(std::string_view name) {
   const auto* const found = std::ranges::find(kTopics, name, &Topic::name);
   return found == std::end(kTopics) ? nullptr : found;
-}
-
-std::vector<std::string> topic_names() {
-  std::vector<std::string> names;
-  for (const Topic& topic : kTopics) {
-    names.emplace_back(topic.name);
-  }
-  return names;
-}
-
-int print_topics(bool is_json, Console& console) {
-  Json document = json_document("topics", 1);
-  document["rows"] = Json::array();
-  std::string text = "Topics:\n";
-  for (const Topic& topic : kTopics) {
-    document["rows"].push_back({{"topic", topic.name}, {"summary", topic.summary}});
-    text += fmt::format("  {:<12}{}\n", topic.name, topic.summary);
-  }
-  text +=
-      "\nA word, or a number of a recording:\n"
-      "  gpuwhy explain launch_bound\n"
-      "  gpuwhy explain run.sqlite capture.kernel_ns\n";
-  console.out(is_json ? to_json_text(document) : wrapped_help(text, console.width()));
-  return kExitOk;
-}
-
-int print_topic(const Topic& topic, bool is_json, Console& console) {
-  const std::string text = topic.text();
-  if (is_json) {
-    Json document = json_document("topic", 1);
-    document["topic"] = topic.name;
-    document["summary"] = topic.summary;
-    document["text"] = text;
-    console.out(to_json_text(document));
-  } else {
-    console.out(wrapped_help(fmt::format("{}\n\n{}", topic.summary, text), console.width()));
-  }
-  return kExitOk;
 }
 
 }  // namespace gpuwhy

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
-
-#include "cli/console.h"
 
 namespace gpuwhy {
 
@@ -16,12 +14,9 @@ struct Topic {
   std::string (*text)();
 };
 
+// The first is the list of all.
+std::span<const Topic> all_topics();
 // nullptr if there is no such topic.
 const Topic* find_topic(std::string_view name);
-std::vector<std::string> topic_names();
-
-// Both return an ExitCode.
-int print_topics(bool is_json, Console& console);
-int print_topic(const Topic& topic, bool is_json, Console& console);
 
 }  // namespace gpuwhy

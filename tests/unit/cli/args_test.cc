@@ -13,6 +13,7 @@ using testing::_;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 class Args : public testing::Test {
  protected:
@@ -196,7 +197,7 @@ TEST_F(Args, OtherCommandsTakeNoProgram) {
 
 TEST_F(Args, HelpIsOfTheInnermostCommand) {
   EXPECT_THAT(parse({"thing", "show", "--help"}).text, HasSubstr("Usage: gpuwhy thing show"));
-  EXPECT_THAT(parse({"--help"}).text, HasSubstr("Usage: gpuwhy [OPTIONS]"));
+  EXPECT_THAT(parse({"--help"}).text, HasSubstr("Usage: gpuwhy [--color "));
   EXPECT_THAT(parse({}).text, HasSubstr("Pick one"));
   EXPECT_EQ(parse({"help", "count"}).text, parse({"count", "--help"}).text);
   EXPECT_EQ(parse({"help"}).text, parse({}).text);
@@ -274,6 +275,41 @@ TEST_F(Args, HelpShowsDefaultsAndGroups) {
   EXPECT_THAT(parse({}).text, HasSubstr("\nNumbers:\n  count "));
   EXPECT_THAT(parse({"start", "--help"}).text,
               HasSubstr("Usage: gpuwhy start [OPTIONS] [WORD...] -- PROGRAM [ARG...]\n"));
+}
+
+TEST_F(Args, SharedOptionsAreNamedAndExplainedElsewhere) {
+  for (Option& option : commands[3].options) {
+    if (option.name == "--ranks" || option.name == "--top" || option.name == "--from") {
+      option.group = OptionGroup::kHistory;
+    }
+  }
+  commands[3].examples = "  gpuwhy count 1\n";
+  const std::string text = parse({"count", "--help"}).text;
+  EXPECT_THAT(text, Not(HasSubstr("Rows, or all")));
+  EXPECT_THAT(text,
+              HasSubstr("\nShared options, explained by:\n"
+                        "  gpuwhy fleet --help             --ranks N (required), --top, --from\n"
+                        "\nExamples:\n  gpuwhy count 1\n"));
+  parse({"count", "--ranks", "3", "--top", "all"});
+  EXPECT_EQ(top.rows, SIZE_MAX);
+  EXPECT_THAT(option_rows({commands[3].options[0]}),
+              testing::Eq("  --ranks N                       How many\n"));
+}
+
+TEST_F(Args, ACommandOfACommandHasItsOwnOptions) {
+  commands[3].subcommands = {commands[0].subcommands[0]};
+  Context* none = nullptr;
+  EXPECT_EQ(parse({"count", "show", "--file", "x"}).run(*none), 7) << "--ranks is not its own";
+  EXPECT_EQ(parse({"count", "--ranks", "1"}).run(*none), 10);
+  expect_usage({"count", "show", "--ranks", "1"}, "count show: unknown option '--ranks'",
+               "options: gpuwhy count show --help");
+}
+
+TEST_F(Args, HiddenCommandsRunAndAreNotListed) {
+  commands[1].is_hidden = true;
+  Context* none = nullptr;
+  EXPECT_EQ(parse({"pick", "red"}).run(*none), 8);
+  EXPECT_THAT(parse({}).text, Not(HasSubstr("pick")));
 }
 
 TEST_F(Args, HostileWordsAreShownSafely) {
