@@ -121,7 +121,6 @@ Command fleet_command();
 Command gate_command();
 Command launch_command();
 Command list_command();
-Command list_config_command();
 Command load_command();
 Command mcp_command();
 Command merge_command();

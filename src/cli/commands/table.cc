@@ -129,16 +129,20 @@ std::vector<std::size_t> rows_of(const ArrowColumn& table, const std::string& st
   return rows;
 }
 
-Unit unit_of_name(std::string_view name, bool is_text) {
+Unit unit_of(const PlainColumn& one) {
   constexpr std::pair<std::string_view, Unit> kEndings[] = {{"bytes_per_s", Unit::kBytesPerSecond},
                                                             {"_fraction", Unit::kFraction},
                                                             {"flops_per_s", Unit::kTeraflops},
                                                             {"_bytes", Unit::kBytes},
                                                             {"flops", Unit::kFlops},
                                                             {"_ns", Unit::kDuration}};
+  const std::string& format = one.column->format;
+  if (format == "u" || format == "b" || one.column->dictionary != nullptr) {
+    return format == "b" ? Unit::kText : Unit::kName;
+  }
   const auto* const found = std::ranges::find_if(
-      kEndings, [&](const auto& ending) { return name.ends_with(ending.first); });
-  return is_text ? Unit::kName : found == std::end(kEndings) ? Unit::kText : found->second;
+      kEndings, [&](const auto& ending) { return one.name.ends_with(ending.first); });
+  return found != std::end(kEndings) ? found->second : format == "g" ? Unit::kRate : Unit::kCount;
 }
 
 CellValue cell_value(const Json& value) {
@@ -160,14 +164,12 @@ Document columns_document(const TableInfo& info, const ArrowColumn& table,
   ReportTable& shown = section.tables.emplace_back();
   const std::vector<PlainColumn> columns = plain_columns(table);
   for (const PlainColumn& one : columns) {
-    const bool is_text = one.column->format == "u" || one.column->dictionary != nullptr;
-    const Unit unit = unit_of_name(one.name, is_text);
     std::string title = one.name;
     for (const std::string_view ending : {"_ns", "_fraction", "_bytes"}) {
       title.resize(title.size() - (title.ends_with(ending) ? ending.size() : 0));
     }
     std::ranges::replace(title, '_', ' ');
-    shown.columns.push_back({title, one.name, unit});
+    shown.columns.push_back({title, one.name, unit_of(one)});
   }
   for (const std::size_t row : rows) {
     ReportRow& made = shown.rows.emplace_back();
