@@ -9,8 +9,8 @@
 #   static   what the static build needs besides; into $GPUWHY_STATIC_PREFIX (default ~/.cache/gpuwhy/static)
 #   nsight   the real Nsight Systems and Nsight Compute, for the tests labelled `real`
 #   viewers  protoc, Go for its pprof, lintian, debootstrap: what tests open exports and packages with
-#   web      a browser and Node, for the tests of the HTML report; what drives them goes into $GPUWHY_WEB_PREFIX
-#            (default ~/.cache/gpuwhy/web)
+#   web      a browser and Node, for the tests of the HTML report; what drives them, and ESLint, goes into
+#            $GPUWHY_WEB_PREFIX (default ~/.cache/gpuwhy/web)
 #   workload llama.cpp's libraries, to be profiled; into $GPUWHY_WORKLOAD_PREFIX (default ~/.cache/gpuwhy/llama)
 #   server   llama.cpp's server, a quarter of an hour of one core; into $GPUWHY_SERVER_PREFIX (default
 #            ~/.cache/gpuwhy/llama-server)
@@ -300,6 +300,7 @@ install_web() {
   local packages=(
     playwright-core@1.65.0 # drives the browser
     axe-core@4.14.0 # rules of accessibility
+    eslint@10.15.0 @eslint/js@10.0.1 globals@17.14.0 # check the scripts
   )
   if [ "$(cat "$prefix/installed" 2>/dev/null)" = "${packages[*]}" ]; then return; fi
   say "installing ${packages[*]} into $prefix"

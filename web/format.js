@@ -67,7 +67,7 @@ function niceStep(least) {
 }
 
 // Characters that hide or reorder others, written out. Names are untrusted.
-const kDeceptive = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const kDeceptive = /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
 const printable = (text) =>
   String(text).replace(kDeceptive, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 

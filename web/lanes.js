@@ -216,7 +216,7 @@ class Lanes {
     context.lineWidth = 1;
   }
 
-  hasSlices(row) {
+  hasSlices() {
     if (this.data.detail === 'all') return true;
     if (this.data.detail === 'none') return false;
     const { start, end } = this.view;
@@ -224,11 +224,10 @@ class Lanes {
   }
 
   drawRow(context, lane) {
-    const { row } = lane;
     const sums = new Map();
     const level = this.data.levels[0];
     const isWide = (this.view.end - this.view.start) / this.width >= level.column;
-    if (!isWide && this.hasSlices(row)) {
+    if (!isWide && this.hasSlices()) {
       this.addSlices(context, lane, sums);
     } else {
       this.addLevel(lane, sums);
