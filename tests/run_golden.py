@@ -13,9 +13,14 @@
   input_of         the name of another case whose input is taken
   anything else    input, copied into the empty directory the command runs in
 
+A command line that is refused (exit code 2, nothing on standard output) and needs no recording of its own is a row of
+refused/rows: `> NAME $ COMMAND`, and below it standard error, whole. `> NAME (CASE) $ COMMAND` takes the input of CASE;
+what only rows need lies beside the table.
+
 Where a command prints or writes a metrics.json, the conservation laws of laws.py are checked on it too.
 
   run_golden.py --program build/release/gpuwhy tests/golden/<case>             check one
+  run_golden.py --program build/release/gpuwhy tests/golden/refused/<name>     check one row
   run_golden.py --program build/release/gpuwhy --update tests/golden/*         write what is printed now
 """
 import argparse
@@ -57,6 +62,33 @@ def keys_now(case, text):
     return "".join(lines)
 
 
+ROW = re.compile(r"(> (?P<name>\S+)(?: \((?P<inputs>\S+)\))? \$ (?P<cmd>.*\n))(?P<err>(?:(?!> ).*\n)+)")
+
+
+def unfold(table, folder):
+    """Makes a folder of each row of a table; returns the folders."""
+    text = table.read_text()
+    rows = list(ROW.finditer(text))
+    cases = [folder / row["name"] for row in rows]
+    if "".join(row[0] for row in rows) != text or len(set(cases)) != len(cases):
+        sys.exit(f"{table}: a name twice, or a line outside of its rows")
+    for case, row in zip(cases, rows):
+        case.mkdir()
+        for file, content in (("cmd", row["cmd"]), ("expected.err", row["err"]), ("expected.code", "2\n")):
+            (case / file).write_text(content)
+        if row["inputs"]:
+            (case / "input_of").write_text(str(table.parent.parent.resolve() / row["inputs"]))
+    return cases
+
+
+def fold(table, folder):
+    """Takes the messages of a table from the folders of its rows."""
+    for case in folder.iterdir():
+        if (case / "expected.out").exists() or expectation(case, "code") != "2\n":
+            sys.exit(f"{case.name} is not refused: make a folder of it")
+    table.write_text(ROW.sub(lambda row: row[1] + expectation(folder / row["name"], "err"), table.read_text()))
+
+
 def run(program, case):
     words = shlex.split((case / "cmd").read_text(), comments=True)
     environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb"}
@@ -71,7 +103,7 @@ def run(program, case):
         for path in inputs.iterdir():
             if path.name.endswith(".sqlite.sql"):
                 recording.make_sqlite(path, pathlib.Path(directory) / path.name.removesuffix(".sql"))
-            elif path.name != "cmd" and not path.name.startswith("expected."):
+            elif path.name not in ("cmd", "rows") and not path.name.startswith("expected."):
                 (shutil.copytree if path.is_dir() else shutil.copy)(path, pathlib.Path(directory) / path.name)
         result = subprocess.run([program] + words[1:], cwd=directory, env=environment, capture_output=True, timeout=120)
         texts = [result.stdout] + [path.read_bytes() for path in sorted(pathlib.Path(directory).rglob("metrics.json"))]
@@ -118,37 +150,44 @@ def update(actual, case):
             path.write_text(actual[stream])
 
 
-def passes(program, case):
-    return not differences(run(program, case), case)
-
-
-def prove_each_can_fail(program, root):
-    """Changes one character of each expectation in turn, by the same way a case is checked; one that still passes tests
-    nothing. Also takes each expectation away whole, which must not pass for an empty one."""
+def prove_each_can_fail(program, root, unfolded):
+    """Changes one character of each expectation in turn, and takes it away whole, which must not pass for an empty one: what
+    still passes tests nothing."""
     laws.prove_each_can_break(metrics_in((root / "analyze-json" / "expected.out").read_text()))
     count = 0
-    for case in sorted(path.parent for path in root.glob("*/cmd")):
-        if not passes(program, case):
+    for case in sorted([*(path.parent for path in root.glob("*/cmd")), *unfold(root / "refused/rows", unfolded)]):
+        actual = run(program, case)
+        if differences(actual, case):
             sys.exit(f"{case.name} fails as it is")
         for expected in sorted(case.glob("expected.*")):
             with tempfile.TemporaryDirectory() as directory:
-                copy = pathlib.Path(directory) / case.name
-                shutil.copytree(case, copy)
-                if (case / "input_of").exists():
-                    (copy / "input_of").write_text(str((root / (case / "input_of").read_text().strip()).resolve()))
+                copy = pathlib.Path(shutil.copytree(case, pathlib.Path(directory) / case.name))
                 text = expected.read_text()
                 at = len(text) // 2
                 changed = text[:at] + ("x" if text[at] != "x" else "y") + text[at + 1:]
                 (copy / expected.name).write_text(changed)
-                if passes(program, copy):
+                if not differences(actual, copy):
                     sys.exit(f"{case.name} passes with one character of {expected.name} changed")
                 (copy / expected.name).unlink()
-                if passes(program, copy):
+                if not differences(actual, copy):
                     sys.exit(f"{case.name} passes without {expected.name}")
                 count += 1
     if count == 0:
         sys.exit(f"no golden case in {root}")
     print(f"{count} expectations fail when one character changes")
+
+
+def check(program, cases, is_update):
+    """Whether all are as expected, or are made so."""
+    lines = []
+    for case in cases:
+        actual = run(program, case)
+        if is_update:
+            update(actual, case)
+        else:
+            lines += differences(actual, case)
+    print("\n".join(lines), end="\n" if lines else "", file=sys.stderr)
+    return not lines
 
 
 def main():
@@ -160,16 +199,20 @@ def main():
     arguments = parser.parse_args()
     program = arguments.program.resolve()
     if arguments.prove_each_can_fail:
-        return prove_each_can_fail(program, arguments.cases[0])
-    failed = False
-    for case in arguments.cases:
-        if arguments.update:
-            update(run(program, case), case)
+        with tempfile.TemporaryDirectory() as directory:
+            return prove_each_can_fail(program, arguments.cases[0], pathlib.Path(directory))
+    good = True
+    for path in arguments.cases:
+        if (path / "cmd").exists():
+            good &= check(program, [path], arguments.update)
             continue
-        for line in differences(run(program, case), case):
-            failed = True
-            print(line, file=sys.stderr)
-    return 1 if failed else 0
+        table = (path if path.is_dir() else path.parent) / "rows"
+        with tempfile.TemporaryDirectory() as directory:
+            rows = [row for row in unfold(table, pathlib.Path(directory)) if path.is_dir() or row.name == path.name]
+            good &= check(program, rows, arguments.update) if rows else sys.exit(f"{table} has no row {path.name}")
+            if arguments.update:
+                fold(table, pathlib.Path(directory))
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
