@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """gpuwhy baseline set, list and show, and a gate that goes by the name: runs with marked stages, runs that do not belong together."""
-import argparse
 import json
 import pathlib
 import sqlite3
@@ -9,13 +8,12 @@ import subprocess
 import sys
 import tempfile
 
+import testing
 from recording import make_recording
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    program = parser.parse_args().program
+    program = testing.arguments("program").program
     with tempfile.TemporaryDirectory() as folder:
         def run(*words, code=0):
             result = subprocess.run([program, *words], capture_output=True, text=True, cwd=folder)

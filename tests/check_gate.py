@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """gpuwhy compare and gate as a pipeline uses them: runs given twice, globs on both sides, files that cannot be written, reports
 for other tools, and JSON that keeps to docs/schema/compare.schema.json."""
-import argparse
 import glob
 import json
 import os
@@ -14,6 +13,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
+import testing
 from recording import make_recording
 
 
@@ -387,10 +387,7 @@ def check_names(runs):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--source", type=pathlib.Path, required=True)
-    options = parser.parse_args()
+    options = testing.arguments("program", "source")
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(options.program, folder)
         check_same_run(runs)

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A build without a history server (GPUWHY_HISTORY=OFF): CMake finds and links no libcurl, `merge` and questions to a folder
 work, and whatever needs a server says what is missing."""
-import argparse
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+import testing
 
 
 def run(*argv, code=0):
@@ -33,11 +34,7 @@ def check_program(program, make_ranks, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--source", type=pathlib.Path, required=True)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-ranks", required=True)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("source", "program", "make-ranks")
     with tempfile.TemporaryDirectory() as temporary:
         check_configuration(arguments.source, pathlib.Path(temporary) / "build")
         check_program(arguments.program, arguments.make_ranks, pathlib.Path(temporary) / "ranks")

@@ -5,12 +5,12 @@
 Each recording of tests/golden, and of the corpus where it is there, is read by `gpuwhy analyze --json` and by a
 program linked against libgpuwhy. Both print the same metrics, or refuse the file with the same sentence.
 """
-import argparse
 import pathlib
 import subprocess
 import sys
 import tempfile
 
+import testing
 from recording import GOLDEN, make_recording
 
 FORMATS = ("nsys_sqlite", "nsys_rep", "nsys_csv", "kineto")
@@ -35,11 +35,7 @@ def printed(command):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--consumer", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    options = parser.parse_args()
+    options = testing.arguments("program", "consumer", "corpus")
     num_equal = num_refused = 0
     with tempfile.TemporaryDirectory() as temporary:
         paths = list(golden_recordings(pathlib.Path(temporary)))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checker and generator (--update) of docs/gpuwhy.1 from the program's own help: every command, option and exit code."""
-import argparse
-import pathlib
 import re
 import subprocess
 import sys
+
+import testing
 
 HEAD = r""".TH GPUWHY 1 "" "gpuwhy" "User Commands"
 .SH NAME
@@ -90,11 +90,7 @@ def manual(program):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--source", type=pathlib.Path, required=True)
-    parser.add_argument("--update", action="store_true")
-    asked = parser.parse_args()
+    asked = testing.arguments("program", "source", update=False)
     path = asked.source / "docs/gpuwhy.1"
     made = manual(asked.program)
     assert made.count(".TP") > 100 and "\\-\\-repeat" in made, "the page lacks options"

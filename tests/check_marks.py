@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The modules of `run --mark` in Python programs, on a transformers package of a few lines: what is marked, what is told, and
 that a program never notices."""
-import argparse
 import csv
 import json
 import os
@@ -13,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import testing
 
 MOST_START_INSTRUCTIONS = 5_000_000  # 1 to 2 ms
 
@@ -269,11 +270,7 @@ def check_start(case, source):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--source", required=True, type=pathlib.Path)
-    parser.add_argument("--only")
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program", "source", only=None)
     with tempfile.TemporaryDirectory(prefix="gpuwhy-marks-") as folder:
         case = Case(arguments.program, folder)
         case.package(FAKE)

@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test of names of 5,000 characters wherever a recording has names: no page that people read shows more than 200 of one, and
 metrics.json has them whole."""
-import argparse
 import json
-import pathlib
 import re
 import sqlite3
 import subprocess
 import sys
-import tempfile
 
+import testing
 from recording import make_recording
 
 LONG = 5000
@@ -33,11 +31,8 @@ def plant(path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    program = str(pathlib.Path(parser.parse_args().program).resolve())
-    with tempfile.TemporaryDirectory(prefix="gpuwhy-names-") as scratch:
-        folder = pathlib.Path(scratch)
+    program = testing.arguments("program").program
+    with testing.scratch(prefix="gpuwhy-names-") as folder:
         for case in ("analyze-model", "analyze-llm", "table-layers"):
             path = make_recording(folder / f"{case}.sqlite", case)
             plant(path)

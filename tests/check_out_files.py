@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test that files which gpuwhy did not write are never replaced in an output folder, and that its own are, also after a write that was
 cut short at any file."""
-import argparse
 import pathlib
 import subprocess
 import sys
 import tempfile
 
+import testing
 from recording import make_recording
 
 NOTES = "Notes of a user.\n"
@@ -68,9 +68,7 @@ def check(program, words, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    program = str(pathlib.Path(parser.parse_args().program).resolve())
+    program = testing.arguments("program").program
     with tempfile.TemporaryDirectory(prefix="gpuwhy-out-") as scratch:
         num_checked = 0
         for number, words in enumerate((["analyze", "run.sqlite", "--out", "out"], ["analyze", "run.sqlite", "--out", "out", "--with", "trace"],

@@ -4,7 +4,6 @@
 
 env.json is compared with what the program says of itself: importlib.metadata and /proc/self/maps from inside, .git read by hand.
 """
-import argparse
 import json
 import os
 import pathlib
@@ -13,8 +12,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
+
+import testing
 
 KEY = "hf_" + "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0z"
 
@@ -224,13 +224,9 @@ def check_strangers(bench, bundle):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--workload", required=True)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        folder = pathlib.Path(directory).resolve()
-        bench = Bench(str(pathlib.Path(asked.program).resolve()), folder)
+    asked = testing.arguments("program", "workload")
+    with testing.scratch() as folder:
+        bench = Bench(asked.program, folder)
         (bench.source / "model.gguf").write_text("weights")
         if shutil.which("git"):
             git(bench.source, "init", "--quiet")

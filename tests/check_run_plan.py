@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`gpuwhy run --plan OTHER`: ncu is planned from another recording, whose numbers are not those of this run. A script stands for ncu."""
-import argparse
 import json
 import os
 import pathlib
@@ -9,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 
+import testing
 from recording import make_recording
 
 NCU = """#!/bin/sh
@@ -21,10 +21,7 @@ esac
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--workload", required=True)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", "workload")
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)
         other = make_recording(folder / "other.sqlite", "analyze-llm")

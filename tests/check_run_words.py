@@ -4,7 +4,6 @@
 
 Only the baseline pass runs, so neither a GPU nor nsys is needed.
 """
-import argparse
 import functools
 import json
 import os
@@ -13,6 +12,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+
+import testing
 
 SECRET = "zz81-flag-secret-42"
 
@@ -80,9 +81,7 @@ def check_interrupt(program, folder, sent, words):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    program = os.path.abspath(parser.parse_args().program)
+    program = testing.arguments("program").program
     interrupts = [functools.partial(check_interrupt, sent=sent, words=words)
                   for sent, words in ((signal.SIGINT, "at your request"), (signal.SIGTERM, "terminated (SIGTERM)"))]
     for check in (check_command, check_repeats, check_json, check_failure, *interrupts):

@@ -2,21 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test of gpuwhy scrub on a recording and a bundle with planted secrets: afterwards no byte contains one, compressed data included,
 and the analysis is the same."""
-import argparse
 import base64
 import gzip
 import io
 import json
 import os
-import pathlib
 import re
 import sqlite3
 import stat
 import subprocess
 import sys
-import tempfile
 import zipfile
 
+import testing
 from recording import make_recording
 
 # Each is told in another way: by its name in an environment, by its shape, by a flag before it, as a URL's password,
@@ -318,11 +316,8 @@ def check_speed(program, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        folder = pathlib.Path(directory)
+    asked = testing.arguments("program")
+    with testing.scratch() as folder:
         given = folder / "secrets.txt"
         given.write_text(SECRETS["given"] + "\n\n")
         recording = make_recording(folder / "made.sqlite").read_bytes()

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test of secrets in the files of a failing nsys: one that cannot export, one that leaves its raw stream, one whose report contains a key.
 The bundle of `gpuwhy run` must contain none."""
-import argparse
 import os
-import pathlib
 import sqlite3
 import subprocess
 import sys
-import tempfile
+
+import testing
 
 KEY = "hf_" + "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0z"
 LINE = "MIIEpAIBAAKCAQEA7bq2vX9"
@@ -50,12 +49,8 @@ def holders(files, secret=KEY):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--workload", required=True)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        folder = pathlib.Path(directory)
+    asked = testing.arguments("program", "workload")
+    with testing.scratch() as folder:
         bench = Bench(asked.program, folder, asked.workload)
         clean_report = 'printf "\\\\0report of nothing" > "$report"'
         bad_report = f'printf "\\\\0HF_TOKEN={KEY}\\\\0" > "$report"'

@@ -8,11 +8,12 @@ below 1.11 has no false_discovery_control; there the definition is written out w
 
   check_statistics.py --probe PROGRAM [--cases N] [--self-test]
 """
-import argparse
 import json
 import pathlib
 import subprocess
 import sys
+
+import testing
 
 try:
     import numpy
@@ -21,8 +22,7 @@ except ImportError:
     system = "/usr/bin/python3"  # where Debian puts it, whatever python3 is first on the path
     if sys.executable != system and pathlib.Path(system).exists():
         sys.exit(subprocess.run([system, *sys.argv]).returncode)
-    print("skipped: needs python3-scipy (tools/install-deps.sh build)")
-    sys.exit(77)
+    testing.skip("needs python3-scipy (tools/install-deps.sh build)")
 
 TAILS = ("two-sided", "greater", "less")
 CLOSE = 1e-6
@@ -156,11 +156,7 @@ def self_test(probe):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--probe", required=True)
-    parser.add_argument("--cases", type=int, default=200)
-    parser.add_argument("--self-test", action="store_true")
-    arguments = parser.parse_args()
+    arguments = testing.arguments("probe", cases=200, self_test=False)
     if arguments.self_test:
         return self_test(arguments.probe)
     checker = run(arguments.probe, arguments.cases)

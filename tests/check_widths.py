@@ -1,25 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Commands at the width of a terminal: no sentence and no table is wider, so none breaks inside a word."""
-import argparse
 import os
-import pathlib
 import subprocess
 import sys
-import tempfile
 
+import testing
 from recording import make_recording
 
 WIDTHS = (80, 100)
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    program = str(pathlib.Path(parser.parse_args().program).resolve())
+    program = testing.arguments("program").program
     faults = []
-    with tempfile.TemporaryDirectory() as directory:
-        folder = pathlib.Path(directory)
+    with testing.scratch() as folder:
         cases = ("analyze-model", "table-layers", "analyze-nocuda", "analyze-graph")
         model, layers, empty, graph = (str(make_recording(folder / f"{case}.sqlite", case)) for case in cases)
         commands = [["analyze", model, "--model", "deepseek_ocr"], ["analyze", layers], ["analyze", empty], ["analyze", graph],

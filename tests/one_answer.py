@@ -8,7 +8,6 @@ its key (data-key), with and without its scripts, and the sentences of PHRASES. 
 and labelled values by table, row and column, and all other "words number unit" by their words. Of two texts that use the
 same words, all that one says must be said by the other. Without Chromium scripts are not run, and the last line says so.
 """
-import argparse
 import base64
 import collections
 import gzip
@@ -19,10 +18,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 import make_engine_trace
 import make_requests
+import testing
 from recording import GOLDEN, make_recording, make_sqlite
 
 SCALES = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12, "%": 0.01, "x": 1, "B": 1, "": 1}
@@ -330,13 +329,9 @@ def self_test(program, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, default=pathlib.Path())
-    parser.add_argument("--self-test", action="store_true")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
+    options = testing.arguments("program", self_test=False)
+    options.corpus = options.corpus or pathlib.Path()
+    with testing.scratch() as folder:
         if options.self_test:
             return self_test(options.program, folder)
         num_read = num_numbers = num_drawn = 0

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """JSON of the commands in pages: each within its budget, together the whole document."""
-import argparse
 import json
 import pathlib
 import subprocess
@@ -10,6 +9,7 @@ import tempfile
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
+import testing
 from agents.mcp_client import BYTES_PER_TOKEN, whole
 from recording import make_recording
 
@@ -39,9 +39,7 @@ def pages_of(program, folder, words, max_tokens):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    program = str(pathlib.Path(parser.parse_args().program).resolve())
+    program = testing.arguments("program").program
     with tempfile.TemporaryDirectory(prefix="gpuwhy-pages-") as folder:
         make_recording(pathlib.Path(folder) / "run.sqlite", "analyze-llm")
         make_recording(pathlib.Path(folder) / "layers.sqlite", "table-layers")

@@ -4,7 +4,6 @@
 
 It is in a virtual environment ($GPUWHY_PYTHON_PREFIX, default ~/.cache/gpuwhy/python; tools/install-deps.sh python).
 """
-import argparse
 import asyncio
 import json
 import os
@@ -15,6 +14,7 @@ import tempfile
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
+import testing
 sys.path.append(str(TESTS / "python"))
 from prefix import tools_python
 from recording import make_recording
@@ -49,10 +49,7 @@ def is_error(result):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--inside", action="store_true", help="this Python has the client")
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", inside=False)  # inside: this Python has the client
     if arguments.inside:
         with tempfile.TemporaryDirectory(prefix="gpuwhy-mcp-") as directory:
             make_recording(pathlib.Path(directory) / "run.sqlite", "analyze-llm")

@@ -4,7 +4,6 @@
 
 Commands that record are run with --dry-run and stand-ins for the engines. tests/check_docs.py checks the options of all others.
 """
-import argparse
 import os
 import pathlib
 import re
@@ -15,6 +14,7 @@ import tempfile
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
+import testing
 from recording import make_recording
 
 WORDS = {"FILE": "run.sqlite", "BEFORE": "run.sqlite", "AFTER": "layers.sqlite", "KEY": "capture.kernel_ns", "WORD": "launch_bound"}
@@ -22,10 +22,7 @@ LONGEST_DESCRIPTION = 1024  # that agents take
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--source", required=True, type=pathlib.Path)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", "source")
     program = str(pathlib.Path(arguments.program).resolve())
     text = (arguments.source / "docs" / "agents" / "SKILL.md").read_text()
     printed = subprocess.run([program, "mcp", "--skill"], check=True, capture_output=True, text=True).stdout

@@ -4,7 +4,6 @@
 
 Answers are compared with metrics.json of the same recording, which the program prints by another way.
 """
-import argparse
 import json
 import os
 import pathlib
@@ -15,6 +14,7 @@ import time
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
+import testing
 import jsonschema
 from agents.mcp_client import PROTOCOLS, Client, whole
 from recording import make_recording
@@ -218,10 +218,7 @@ def check_windows(client, program, root):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-trace", required=True)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", "make-trace")
     program = os.path.abspath(arguments.program)
     with tempfile.TemporaryDirectory(prefix="gpuwhy-mcp-") as directory:
         root, outside = pathlib.Path(directory) / "root", pathlib.Path(directory) / "outside"

@@ -5,11 +5,13 @@
 The first finding must be the one that an engineer names, with its words and within its bound; what would mislead must not
 appear. Prints the answers that are not right, and how many are.
 """
-import argparse
 import json
 import pathlib
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 
 def analyze(program, file):
@@ -53,14 +55,9 @@ def objections(metrics, answer):
 
 def asked():
     """The command line of a test of the key. Leaves where there is no corpus."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", required=True, type=pathlib.Path)
-    parser.add_argument("--least", type=int, default=64, help="right answers to pass")
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", "corpus", least=64)  # least: right answers to pass
     if not arguments.corpus.is_dir():
-        print(f"skipped: no corpus at {arguments.corpus}")
-        sys.exit(77)
+        testing.skip(f"no corpus at {arguments.corpus}")
     return arguments
 
 

@@ -4,12 +4,14 @@
 
 The sums are checked against numbers taken from the recordings themselves by SQL, not by this program.
 """
-import argparse
 import json
 import pathlib
 import sqlite3
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 
 def compare(program, base, candidate, *options):
@@ -122,14 +124,8 @@ def check_vendors(program, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    arguments = parser.parse_args()
-    folder = arguments.corpus / "nsys_sqlite"
-    if not folder.is_dir():
-        print("skipped: no corpus")
-        return 77
+    arguments = testing.arguments("program", "corpus")
+    folder = testing.needed(arguments.corpus / "nsys_sqlite")
     check_nccl(arguments.program, folder)
     check_four_ways(arguments.program, folder)
     check_empty(arguments.program, folder)

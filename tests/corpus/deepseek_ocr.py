@@ -4,7 +4,6 @@
 
 The facts are computed here, from the CSV of nsys and ncu and from nothing of gpuwhy.
 """
-import argparse
 import collections
 import csv
 import json
@@ -13,6 +12,9 @@ import re
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 SECTIONS = ["Executive Summary", "Recommendations", "Environment", "Aggregates", "Per-Stage Timings", "MFU", "Stage Takeaways",
             "Top Operators", "Top Kernels"]
@@ -83,15 +85,9 @@ def check_stage(program, source, folder, kernels, launches):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", required=True, type=pathlib.Path)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", "corpus")
     folder = arguments.corpus / "ncu_csv" / "dsocr_rtx5090"
-    sources = sorted((arguments.corpus / "nsys_csv" / "dsocr_rtx5090").glob("*.csv"))
-    if not sources:
-        print(f"skipped: no corpus at {arguments.corpus}")
-        return 77
+    sources = testing.needed(sorted((arguments.corpus / "nsys_csv" / "dsocr_rtx5090").glob("*.csv")))
     launches = launches_of(folder)
     pages = sum(len(launch["pages"]) for launch in launches.values())
     assert len(launches) > 1 and pages > len(launches), "a folder of several pages a launch"

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Test of findings on recordings of real GPUs with known problems: numbers of the ledger by plain SQL."""
-import argparse
 import json
 import pathlib
 import re
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 # Recording, the finding that must come first, its share of the window (None: it has none).
 FIRST = [("v2024.6.2_cs336_small_a100", "launch_bound", None),
@@ -55,14 +57,8 @@ def check_values():
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", required=True)
-    arguments = parser.parse_args()
-    folder = pathlib.Path(arguments.corpus, "nsys_sqlite")
-    if not folder.is_dir():
-        print("skipped: the corpus is not here")
-        return 77
+    arguments = testing.arguments("program", "corpus")
+    folder = testing.needed(arguments.corpus / "nsys_sqlite")
     check_values()
     cache = {}
 

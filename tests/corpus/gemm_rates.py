@@ -4,7 +4,6 @@
 
   gemm_rates.py --program build/release/gpuwhy --corpus DIR
 """
-import argparse
 import collections
 import decimal
 import gzip
@@ -13,6 +12,9 @@ import math
 import pathlib
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 # Operator, sizes, calls, TFLOP/s, per cent of the GPU's peak.
 PUBLISHED = {
@@ -191,10 +193,7 @@ def check_published(name, rows):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", type=pathlib.Path, required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", "corpus")
     num_rows = num_collectives = num_attentions = 0
     seen = set()
     for path in sorted((arguments.corpus / "kineto").glob("*.json.gz")):
@@ -209,7 +208,7 @@ def main():
         for op, length in wanted:
             summed.setdefault(id(op), [op, 0])[1] += length
         calls = [tuple(call) for call in summed.values()]
-        run = subprocess.run([arguments.program.resolve(), "analyze", path, "--json"], capture_output=True, timeout=300)
+        run = subprocess.run([arguments.program, "analyze", path, "--json"], capture_output=True, timeout=300)
         if run.returncode != 0:
             sys.exit(f"{name}: {run.stderr.decode()[:300]}")
         metrics = json.loads(run.stdout)
@@ -226,9 +225,7 @@ def main():
         seen.add(name)
         num_rows += len(metrics["gemm_rates"])
         num_collectives += len(metrics["collective_rates"])
-    if not seen:
-        print("no corpus")
-        sys.exit(77)
+    testing.needed(seen)
     missing = (set(PUBLISHED) | set(PUBLISHED_BUS)) - seen
     if missing:
         sys.exit(f"the corpus lacks {missing}")

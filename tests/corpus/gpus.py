@@ -4,11 +4,13 @@
 
   gpus.py --program build/release/gpuwhy --corpus DIR
 """
-import argparse
 import json
 import pathlib
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 ROWS = {  # device name: row of conf/hardware/gpus.yaml and the bandwidth the device reports, GB/s
     "NVIDIA GeForce RTX 3090": ("RTX-3090", 936.1),
@@ -50,15 +52,9 @@ def check(program, path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", type=pathlib.Path, required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    arguments = parser.parse_args()
-    files = sorted((arguments.corpus / "nsys_sqlite").glob("*.sqlite"))
-    if not files:
-        print("no corpus")
-        sys.exit(77)
-    seen = {check(arguments.program.resolve(), path) for path in files}
+    arguments = testing.arguments("program", "corpus")
+    files = testing.needed(sorted((arguments.corpus / "nsys_sqlite").glob("*.sqlite")))
+    seen = {check(arguments.program, path) for path in files}
     missing = set(ROWS) - seen
     if missing:
         sys.exit(f"no recording had {missing}")

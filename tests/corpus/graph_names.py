@@ -5,7 +5,6 @@
 Which operator launched how many kernels is counted here from the events of the capture, and must be what the report of
 the replay says. Without the capture the same replays have next to no operators.
 """
-import argparse
 import bisect
 import collections
 import gzip
@@ -15,6 +14,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 # Capture, replay, kernels of the replayed graphs, share of kernel time with an operator before and after. xDiT launches its
 # graph inside an operator, which has all of its kernels as long as their own are unknown.
@@ -114,14 +116,8 @@ def check_strangers(program, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", required=True, type=pathlib.Path)
-    arguments = parser.parse_args()
-    folder = arguments.corpus / "kineto"
-    if not folder.is_dir():
-        print(f"no recordings in {folder}")
-        sys.exit(77)
+    arguments = testing.arguments("program", "corpus")
+    folder = testing.needed(arguments.corpus / "kineto")
     for capture, replay, num_kernels, before, after in PAIRS:
         named, launches = check_pair(arguments.program, folder, capture, replay, num_kernels, before, after)
         if before < 1:

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Families of kernels: names of engines against an answer key beside the corpus, and the kernels of its recordings of
 language models, by time, against what their sources say they do."""
-import argparse
 import csv
 import io
 import pathlib
@@ -10,6 +9,9 @@ import re
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 # Name -> the families that are right. Words of the rules find most of these only by order or by their place in a name.
 EXPECTED = [
@@ -41,10 +43,7 @@ MODELS = ("tracelens", "deepseek_v3_train", "all-stage", "decode_cuda", "prefill
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", "corpus")
     failures = 0
     is_read = False
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Kernel summaries of nsys stats, 2022 to 2025: kernels, totals and calls as a plain reading of the CSV has them."""
-import argparse
 import collections
 import csv
 import json
@@ -9,14 +8,11 @@ import pathlib
 import subprocess
 import sys
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--program", required=True)
-parser.add_argument("--corpus", required=True, type=pathlib.Path)
-options = parser.parse_args()
-folder = options.corpus / "nsys_csv"
-if not folder.is_dir():
-    print("no corpus")
-    sys.exit(77)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
+
+options = testing.arguments("program", "corpus")
+folder = testing.needed(options.corpus / "nsys_csv")
 
 failures = 0
 paths = sorted([*folder.rglob("*gpukernsum.csv"), *folder.rglob("*cuda_gpu_kern_sum.csv")])

@@ -5,7 +5,6 @@
 Also holds what must be conserved: ledgers sum to their windows, stages and `outside` to all kernel time, and threads
 make no difference.
 """
-import argparse
 import collections
 import csv
 import io
@@ -18,6 +17,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 from laws import broken_laws
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -113,14 +113,8 @@ def check_conservation(program, path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    arguments = parser.parse_args()
-    files = sorted((arguments.corpus / "nsys_sqlite").glob("*.sqlite"))
-    if not files:
-        print(f"skipped: no corpus at {arguments.corpus}")
-        return 77
+    arguments = testing.arguments("program", "corpus")
+    files = testing.needed(sorted((arguments.corpus / "nsys_sqlite").glob("*.sqlite")))
     has_nsys = shutil.which("nsys") and "2022.4" in subprocess.run(["nsys", "--version"], capture_output=True,
                                                                     text=True).stdout
     asked = 0

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Traces of PyTorch's profiler against Python's own JSON parser: kernels by name, their operators, and what must be conserved."""
-import argparse
 import bisect
 import collections
 import csv
@@ -14,6 +13,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 from laws import broken_laws
 
 KERNELS = ("kernel", "Kernel")
@@ -168,14 +168,8 @@ def check_known(metrics):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    arguments = parser.parse_args()
-    files = sorted((arguments.corpus / "kineto").glob("*.json*"))
-    if not files:
-        print(f"skipped: no corpus at {arguments.corpus}")
-        return 77
+    arguments = testing.arguments("program", "corpus")
+    files = testing.needed(sorted((arguments.corpus / "kineto").glob("*.json*")))
     metrics = {}
     linked = 0
     for path in files:

@@ -7,12 +7,14 @@ and the kernels that the report promised. Two windows that meet must sum to the 
 
   marks.py --program build/release/gpuwhy --corpus DIR
 """
-import argparse
 import json
 import pathlib
 import shlex
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 # Recording: what its report suggests first.
 FIRST = {
@@ -82,13 +84,9 @@ def check_steps(program, path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", "corpus")
     if not arguments.corpus.exists():
-        print("skipped: needs the corpus")
-        return 77
+        testing.skip("needs the corpus")
     typed = 0
     for name, expected in FIRST.items():
         path = arguments.corpus / "nsys_sqlite" / name

@@ -6,7 +6,6 @@ The counters were taken of the kernels in the order of the summary, so the n-th 
 is known without comparing a name. Classes are compared with the published ones of the same counters, which were found
 by another rule; where they differ, the figures that make the difference must be there.
 """
-import argparse
 import collections
 import csv
 import json
@@ -14,15 +13,12 @@ import pathlib
 import subprocess
 import sys
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--program", required=True)
-parser.add_argument("--corpus", required=True, type=pathlib.Path)
-options = parser.parse_args()
-summaries = options.corpus / "nsys_csv" / "dsocr_rtx5090"
-tables = options.corpus / "ncu_csv" / "dsocr_rtx5090"
-if not summaries.is_dir() or not tables.is_dir():
-    print("no corpus")
-    sys.exit(77)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
+
+options = testing.arguments("program", "corpus")
+summaries = testing.needed(options.corpus / "nsys_csv" / "dsocr_rtx5090")
+tables = testing.needed(options.corpus / "ncu_csv" / "dsocr_rtx5090")
 
 failures = 0
 

@@ -6,7 +6,6 @@ Every .ncu-rep of the corpus is walked here byte by byte: it must end exactly at
 number must come out of gpuwhy unchanged. Those that the installed ncu opens must agree with its raw page, every
 number of every kernel, within the last digit it prints.
 """
-import argparse
 import csv
 import io
 import json
@@ -17,10 +16,10 @@ import struct
 import subprocess
 import sys
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--program", required=True)
-parser.add_argument("--corpus", required=True, type=pathlib.Path)
-options = parser.parse_args()
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
+
+options = testing.arguments("program", "corpus")
 
 failures = []
 
@@ -201,10 +200,7 @@ def same_as_ncu(path, document, *more):
     return compared
 
 
-reports = sorted((options.corpus / "ncu_rep").glob("*.ncu-rep"))
-if not reports:
-    print("no corpus")
-    sys.exit(77)
+reports = testing.needed(sorted((options.corpus / "ncu_rep").glob("*.ncu-rep")))
 opened = 0
 for report in reports:
     document = gpuwhy_results(report)

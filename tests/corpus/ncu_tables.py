@@ -5,7 +5,6 @@
 A launch read from its .ncu-rep, its raw page (scaled and in base units), its details page, its summary by kernel and
 its text must have the same values, within what each printed. The cells are converted here by a table of their own.
 """
-import argparse
 import collections
 import csv
 import json
@@ -14,14 +13,11 @@ import re
 import subprocess
 import sys
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--program", required=True)
-parser.add_argument("--corpus", required=True, type=pathlib.Path)
-options = parser.parse_args()
-tables = options.corpus / "ncu_csv"
-if not tables.is_dir():
-    print("no corpus")
-    sys.exit(77)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
+
+options = testing.arguments("program", "corpus")
+tables = testing.needed(options.corpus / "ncu_csv")
 
 failures = 0
 

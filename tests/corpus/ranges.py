@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernel time by NVTX range against nsys' own nvtxkernsum, on every recording with push/pop ranges and kernels: equal,
 to the nanosecond, range by range."""
-import argparse
 import collections
 import csv
 import io
@@ -13,6 +12,9 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 
 def tables(connection):
@@ -46,13 +48,9 @@ def by_gpuwhy(program, path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", "corpus")
     if not arguments.corpus.exists() or not shutil.which("nsys"):
-        print("skipped: needs the corpus and nsys")
-        return 77
+        testing.skip("needs the corpus and nsys")
     compared = 0
     for path in sorted((arguments.corpus / "nsys_sqlite").glob("*.sqlite")):
         connection = sqlite3.connect(f"file:{path}?immutable=1", uri=True)

@@ -7,7 +7,6 @@ other. The n-th communication kernel of a stream is the n-th collective.
 
 The same ranks, one file each, through analyze: one job, whose clocks agree as far as its collectives do.
 """
-import argparse
 import collections
 import gzip
 import json
@@ -16,9 +15,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 
-SKIP = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 
 def run(*argv, codes=(0,)):
@@ -159,17 +158,12 @@ def check_groups(program, path, scratch):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    options = parser.parse_args()
+    options = testing.arguments("program", "corpus")
     recordings = sorted((options.corpus / "nsys_sqlite").glob("*_nsysai_mfu_h100x2_nccl_*.sqlite"))
     kineto = [options.corpus / f"kineto/hta_sampled_rank-{rank}.json.gz" for rank in (0, 1)]
     if len(recordings) != 2 or not all(path.is_file() for path in kineto):
-        print(f"skipped: no recordings of several ranks in {options.corpus}")
-        return SKIP
-    with tempfile.TemporaryDirectory() as scratch:
-        scratch = pathlib.Path(scratch)
+        testing.skip(f"no recordings of several ranks in {options.corpus}")
+    with testing.scratch() as scratch:
         for recording in recordings:
             out = scratch / recording.stem
             run(options.program, "analyze", recording, "--out", out)

@@ -1,22 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Test of recordings with missing or odd contents: each gives the right sentence, never a zero that looks like a result."""
-import argparse
 import json
 import pathlib
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
+
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    arguments = parser.parse_args()
-    folder = arguments.corpus / "nsys_sqlite"
-    if not folder.exists():
-        print(f"skipped: no corpus at {arguments.corpus}")
-        return 77
+    arguments = testing.arguments("program", "corpus")
+    folder = testing.needed(arguments.corpus / "nsys_sqlite")
 
     def metrics(part):
         path, = folder.glob(f"*{part}*")

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """FLOPs and bytes of real engine steps against arithmetic written down here, from the sums in their markers."""
-import argparse
 import gzip
 import json
 import pathlib
@@ -9,6 +8,9 @@ import re
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 PHASE = r"(\d+)\(sq(\d+)sk(\d+)sqsq(\d+)sqsk(\d+)\)"
 MARKER = re.compile(rf"execute_\d+_context_{PHASE}_generation_{PHASE}$")
@@ -64,14 +66,8 @@ def check(program, path, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    arguments = parser.parse_args()
-    files = sorted((arguments.corpus / "kineto").glob("tracelens_*.json.gz"))
-    if not files:
-        print(f"skipped: no corpus at {arguments.corpus}")
-        return 77
+    arguments = testing.arguments("program", "corpus")
+    files = testing.needed(sorted((arguments.corpus / "kineto").glob("tracelens_*.json.gz")))
     with tempfile.TemporaryDirectory() as folder:
         num_steps = sum(check(arguments.program, path, pathlib.Path(folder)) for path in files)
     assert num_steps >= 4, num_steps

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of every recording and golden case: none is counted twice, no printed time per token is below the GPU work of
 its step, no printed share is above 100 %."""
-import argparse
 import collections
 import gzip
 import json
@@ -14,6 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 from laws import broken_laws
 from recording import GOLDEN, make_sqlite
 
@@ -90,14 +90,8 @@ def check(program, path, directory):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    arguments = parser.parse_args()
-    files = [path for folder in ("nsys_sqlite", "kineto") for path in sorted((arguments.corpus / folder).glob("*"))]
-    if not files:
-        print(f"skipped: no corpus at {arguments.corpus}")
-        return 77
+    arguments = testing.arguments("program", "corpus")
+    files = testing.needed([path for folder in ("nsys_sqlite", "kineto") for path in sorted((arguments.corpus / folder).glob("*"))])
     with tempfile.TemporaryDirectory() as directory:
         for sql in sorted(GOLDEN.glob("*/*.sqlite.sql")):
             if (sql.parent / "expected.code").exists():

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Passes and layers of every recording: the known models are recovered, the layer of a kernel is that of its nn.Module,
 and nothing is claimed for programs without a layered model."""
-import argparse
 import bisect
 import collections
 import csv
@@ -12,6 +11,9 @@ import pathlib
 import re
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 # (passes, passes cut by the capture, layers) of each kind of pass.
 MODELS = {
@@ -156,14 +158,8 @@ def check_experts(program, corpus):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", required=True, type=pathlib.Path)
-    options = parser.parse_args()
-    paths = sorted([*options.corpus.glob("nsys_sqlite/*.sqlite"), *options.corpus.glob("kineto/*.json*")])
-    if not paths:
-        print(f"skipped: no recordings at {options.corpus}")
-        sys.exit(77)
+    options = testing.arguments("program", "corpus")
+    paths = testing.needed(sorted([*options.corpus.glob("nsys_sqlite/*.sqlite"), *options.corpus.glob("kineto/*.json*")]))
     assert set(MODELS) <= {path.name for path in paths}, "recordings are missing"
     num_models = num_silent = all_named = all_agreed = 0
     for path in paths:

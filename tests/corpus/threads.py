@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same metrics with 1, 2, 3 and 8 threads, byte by byte: of every recording, of the golden ones and of generated ones with
 several GPUs. --generated N makes as many as one has time for."""
-import argparse
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 from recording import GOLDEN, make_sqlite
 
 THREADS = (1, 2, 3, 8)
@@ -28,17 +27,12 @@ def check(program, path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", required=True, type=pathlib.Path)
-    parser.add_argument("--generated", type=int, default=12)
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program", "corpus", generated=12)
     paths = sorted(path for path in arguments.corpus.rglob("*")
                    if path.suffix in (".sqlite", ".json", ".gz") and path.is_file() and path.stat().st_size < 60e6)
     num_read = sum(check(arguments.program, path) for path in paths)
     print(f"{num_read} of {len(paths)} files of the corpus are recordings: the same with {THREADS} threads")
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = pathlib.Path(temporary)
+    with testing.scratch() as directory:
         sources = sorted(GOLDEN.glob("analyze-*/*.sqlite.sql"))
         for number, source in enumerate(sources):
             path = directory / f"{number}.sqlite"

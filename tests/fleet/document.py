@@ -5,7 +5,6 @@ Debian's, two shards with two replicas and ZooKeeper, as the cluster. Then a rep
 
 Only addresses, folders and credentials are replaced, and the age limit where the old server has none. A line that this test does not know
 how to run fails it, so the page cannot grow past it. Skipped without the servers (tools/install-deps.sh fleet chdb python)."""
-import argparse
 import json
 import os
 import pathlib
@@ -14,8 +13,10 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "fleet"), str(TESTS / "python")]
@@ -23,7 +24,6 @@ import chdb_bridge  # noqa: E402
 import cluster  # noqa: E402
 from prefix import tools_python  # noqa: E402
 
-SKIP = 77
 TABLES = ("names", "kernels", "stages", "parts", "ranks", "kernel_runs", "seals", "schema_versions")
 
 
@@ -167,18 +167,13 @@ def replace_replica(page, made):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    for name in ("program", "make-history", "make-ranks", "make-trace", "source"):
-        parser.add_argument("--" + name, required=True, type=lambda path: str(pathlib.Path(path).resolve()))
-    options = parser.parse_args()
+    options = testing.arguments("program", "make-history", "make-ranks", "make-trace", "source")
     if cluster.missing() or not chdb_bridge.find_library():
-        print(f"skipped: needs {cluster.missing() or 'libchdb'} (tools/install-deps.sh fleet chdb)")
-        return SKIP
+        testing.skip(f"needs {cluster.missing() or 'libchdb'} (tools/install-deps.sh fleet chdb)")
     tools_python()
     document = (pathlib.Path(options.source) / "docs/fleet.md").read_text()
     check_costs(document)
-    with tempfile.TemporaryDirectory(prefix="gpuwhy-document-") as scratch:
-        folder = pathlib.Path(scratch)
+    with testing.scratch(prefix="gpuwhy-document-") as folder:
         made = prepare(options, folder)
         (folder / "chdb").mkdir()
         bridge = subprocess.Popen([sys.executable, chdb_bridge.__file__, folder / "chdb"], stdout=subprocess.PIPE, text=True,

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`gpuwhy fleet` against servers that answer slowly, wrongly, with a login page, or break off, and with names and
 addresses that try to be something else. Nothing may be lost, doubled or carried out, and each trouble is one sentence."""
-import argparse
 import concurrent.futures
 import hashlib
 import http.server
@@ -18,6 +17,9 @@ import tempfile
 import threading
 import time
 import urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 HTML = b"<html><body>Please log in</body></html>"
 
@@ -453,10 +455,7 @@ def test_tls(test):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-history", required=True)
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program", "make-history")
     with tempfile.TemporaryDirectory() as folder:
         test = Test(arguments.program, arguments.make_history, folder)
         for check in (test_troubles, test_passing_errors, test_wrong_rows, test_damaged_summaries, test_age_limit, test_read_only_user,

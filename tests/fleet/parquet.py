@@ -3,7 +3,6 @@
 """A history as Parquet, asked by DuckDB: the same integers as `gpuwhy fleet` on the folder of summaries.
 
 DuckDB is in a virtual environment ($GPUWHY_PYTHON_PREFIX, default ~/.cache/gpuwhy/python; tools/install-deps.sh python)."""
-import argparse
 import json
 import os
 import pathlib
@@ -12,6 +11,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(TESTS / "python"))
@@ -126,13 +128,7 @@ def inside(options):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-history", required=True)
-    parser.add_argument("--make-ranks", required=True)
-    parser.add_argument("--source", required=True)
-    parser.add_argument("--inside", action="store_true")
-    options = parser.parse_args()
+    options = testing.arguments("program", "make-history", "make-ranks", "source", inside=False)
     if options.inside:
         return inside(options)
     return subprocess.run([tools_python(), *sys.argv, "--inside"], env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}).returncode

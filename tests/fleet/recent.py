@@ -4,7 +4,6 @@
 statement that is written down for users: docs/fleet.md, the dashboard and the alerts of packaging/grafana.
 
 Skipped without libchdb (tools/install-deps.sh chdb)."""
-import argparse
 import json
 import os
 import pathlib
@@ -13,10 +12,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
+
 import chdb_bridge
 import cluster
-
-SKIP = 77
 
 
 class History:
@@ -141,14 +141,9 @@ def check_age_limit(history):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-history", required=True)
-    parser.add_argument("--source", required=True)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", "make-history", "source")
     if not chdb_bridge.find_library():
-        print("skipped: no libchdb; tools/install-deps.sh chdb fetches it")
-        return SKIP
+        testing.skip("no libchdb; tools/install-deps.sh chdb fetches it")
     with tempfile.TemporaryDirectory() as folder:
         history = History(arguments, folder)
         try:

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`gpuwhy watch` over a folder of recordings: each is summarised once, also when the sweeper is killed at a random moment, and nothing
 that was not summarised is ever removed."""
-import argparse
 import json
 import os
 import pathlib
@@ -12,8 +11,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 RANKS = 6
@@ -153,12 +154,8 @@ def check_push(program, recording, scratch):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-trace", required=True)
-    options, _ = parser.parse_known_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        scratch = pathlib.Path(scratch)
+    options = testing.arguments("program", "make-trace")
+    with testing.scratch() as scratch:
         recording = scratch / "recording.sqlite"
         run(options.make_trace, recording, 2000, "--processes", 1)
         for check in (check_sweeps, check_lock, check_kills, check_space, check_push):

@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chrome's JSON, read by Python's json: sums by stream and thread equal plain SQL to the nanosecond, slices of a row nest,
 the ledger's counters are shares, and whatever the budget leaves out the file is whole."""
-import argparse
 import collections
 import decimal
 import json
 import pathlib
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 import exported
 
 
@@ -89,13 +88,8 @@ def compare(path, trace):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-trace", required=True)
-    parser.add_argument("--corpus", required=True)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = pathlib.Path(temporary)
+    arguments = testing.arguments("program", "make-trace", "corpus")
+    with testing.scratch() as directory:
         out = directory / "trace.json"
         found = exported.recordings(arguments, directory, num_kernels=50_000)
         for name, path in found.items():

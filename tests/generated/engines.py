@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test on recordings of simulated engines: steps, periods, windows, tokens and time per token must equal the simulation, to the
 nanosecond. The same job in one file per rank gives the same numbers."""
-import argparse
 import itertools
 import json
 import pathlib
@@ -11,6 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 from laws import broken_laws
 from make_engine_trace import Engine, parser_of_shapes, write_sqlite
 
@@ -107,9 +107,7 @@ def check_job(program, directory, job, clock):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program")
     count = 0
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / "engine.sqlite"

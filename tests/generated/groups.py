@@ -4,7 +4,6 @@
 their summaries must recover the groups, in the same words. Without descriptions and without layers nothing may be claimed.
 
 The same as nsys exports with the payloads of NCCL's NVTX ranges, which have an id for each communicator and no list of its ranks."""
-import argparse
 import gzip
 import hashlib
 import itertools
@@ -16,6 +15,9 @@ import struct
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 KINDS = ("tensor", "pipeline", "data")
 DESCRIPTIONS = ("TENSOR_MODEL_PARALLEL_GROUP", "PIPELINE_MODEL_PARALLEL_GROUP", "DATA_PARALLEL_GROUP")
@@ -204,10 +206,7 @@ def check(program, layout, folder, writer):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--layouts", type=int, default=6)
-    options = parser.parse_args()
+    options = testing.arguments("program", layouts=6)
     chance = random.Random(11)
     orders = list(itertools.permutations(range(3)))
     with tempfile.TemporaryDirectory() as scratch:

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Passes that are read from the order of kernels, against the steps that the engine marks: as many, each with the same
 kernels, and of the same kind (prefill, decode), or nothing is claimed. Recordings of the corpus with marks and a model are checked too, if the corpus is there."""
-import argparse
 import collections
 import csv
 import itertools
@@ -13,6 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 from make_engine_trace import Engine, parser_of_shapes, write_sqlite
 
 # Recordings with one marked step around each pass.
@@ -79,10 +79,7 @@ def check_recording(program, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path)
-    options = parser.parse_args()
+    options = testing.arguments("program")
     claimed = []
     told = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:

@@ -6,14 +6,15 @@ between two sizes. Skips where valgrind is missing, and in builds by another com
 
   instructions.py --program build/release/gpuwhy --make-trace build/release/gpuwhy_make_trace --update
 """
-import argparse
 import json
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 BASELINE = pathlib.Path(__file__).resolve().parent.parent / "data/instructions.json"
 SIZES = (10_000, 40_000)
@@ -41,8 +42,7 @@ def counted(argv, directory):
 
 def measure(program, make_trace):
     figures = {}
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = pathlib.Path(temporary)
+    with testing.scratch() as directory:
         for argument in ("--version", "--help"):
             figures[f"{argument[2:]}"] = counted([program, argument], directory)[0]
         results = []
@@ -62,22 +62,15 @@ def measure(program, make_trace):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-trace", required=True)
-    parser.add_argument("--update", action="store_true")
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program", "make-trace", update=False)
     built = re.search(r"built: (.*)", subprocess.run([arguments.program, "--version"], capture_output=True, text=True).stdout)[1]
     if "Release" not in built or "sanitize" in built:
-        print("skipped: only a release build is held to it")
-        return 77
+        testing.skip("only a release build is held to it")
     if not shutil.which("valgrind"):
-        print("skipped: valgrind is not installed (tools/install-deps.sh build)")
-        return 77
+        testing.skip("valgrind is not installed (tools/install-deps.sh build)")
     baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     if baseline.get("built") != built and not arguments.update:
-        print(f"skipped: the baseline is of {baseline.get('built')}, this is {built}")
-        return 77
+        testing.skip(f"the baseline is of {baseline.get('built')}, this is {built}")
     figures = measure(arguments.program, arguments.make_trace)
     if arguments.update:
         BASELINE.write_text(json.dumps({"built": built, "instructions": figures}, indent=2) + "\n")

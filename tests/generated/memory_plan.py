@@ -4,7 +4,6 @@
 a limit that is accepted is kept, by the resident set and by no figure; one that is too small is refused. The same of several
 files of a job, which are read at the same time only as far as that fits.
 """
-import argparse
 import json
 import os
 import pathlib
@@ -12,7 +11,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 KERNELS = 500_000  # a million events with their calls, copies and ranges
 JOB_FILES = 8
@@ -79,16 +80,11 @@ def check_job(program, make_trace, directory):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-trace", required=True)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", "make-trace")
     version = subprocess.run([arguments.program, "--version"], capture_output=True, text=True, check=True).stdout
     if "Release" not in version or "sanitize" in version.lower():
-        print("skipped: other builds take other memory")
-        return 77
-    with tempfile.TemporaryDirectory() as name:
-        directory = pathlib.Path(name)
+        testing.skip("other builds take other memory")
+    with testing.scratch() as directory:
         trace = directory / "trace.sqlite"
         subprocess.run([arguments.make_trace, trace, str(KERNELS)], check=True, stdout=subprocess.DEVNULL)
 

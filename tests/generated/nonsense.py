@@ -4,7 +4,6 @@
 verdict says so in place of a figure. A single row of many is named and changes no verdict; a sound recording has no such row.
 
 Each is read twice: by pages, and by SQLite (a table with a default is left to it). Both must say the same."""
-import argparse
 import gzip
 import json
 import pathlib
@@ -13,9 +12,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 from make_engine_trace import Engine, parser_of_shapes, write_sqlite
 from recording import make_recording
 
@@ -166,12 +165,9 @@ def check_summary(program, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    program = parser.parse_args().program
+    program = testing.arguments("program").program
     num_checked = 0
-    with tempfile.TemporaryDirectory(prefix="gpuwhy-nonsense-") as scratch:
-        folder = pathlib.Path(scratch)
+    with testing.scratch(prefix="gpuwhy-nonsense-") as folder:
         for source in shapes(folder):
             num_checked += check_shape(program, source, folder)
         check_pytorch(program, folder)

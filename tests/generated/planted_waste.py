@@ -6,7 +6,6 @@ A decode loop whose GPU is otherwise busy without a break gets one or several of
 host that waits, a copy and a collective with nothing beside them, work that was launched and waits. What each finding says it saves must be
 what was planted; savings that do not overlap sum to the window at most; two runs print the same bytes.
 """
-import argparse
 import json
 import pathlib
 import random
@@ -14,6 +13,9 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 SCHEMA = """
 CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);
@@ -151,11 +153,7 @@ def check(program, directory, chance):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--seed", type=int, default=20261115)
-    parser.add_argument("--cases", type=int, default=150)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", seed=20261115, cases=150)
     chance = random.Random(arguments.seed)
     seen = {}
     with tempfile.TemporaryDirectory() as directory:

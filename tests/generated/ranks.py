@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test of merging generated ranks with three planted problems: each must be named first, waiting must equal the simulation, and files
 merged in a tree must give the same bytes as all at once."""
-import argparse
 import json
 import pathlib
 import random
 import re
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 
 def run(*argv, codes=(0,)):
@@ -61,12 +62,8 @@ def tree(program, files, scratch, chance):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-ranks", required=True)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        scratch = pathlib.Path(scratch)
+    options = testing.arguments("program", "make-ranks")
+    with testing.scratch() as scratch:
         job = scratch / "job"
         truth = json.loads(run(options.make_ranks, job, 64, "--kernels", 60, "--steps", 20, "--name-length", 40))
         fleet = json.loads(run(options.program, "merge", job, "--json", "--out", scratch / "all.gpuwhy",

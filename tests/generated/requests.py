@@ -6,7 +6,6 @@ Where steps name slots, every part of every time to first token must be exact to
 must name the step that made it. Where steps only count tokens, not one claim may be wrong. Offsets of clocks must be
 found within the error that is stated.
 """
-import argparse
 import csv
 import json
 import pathlib
@@ -16,6 +15,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 from laws import broken_laws  # noqa: E402
 from make_requests import Load, PERF_COUNTER, parser_of_loads, write_all, write_lines  # noqa: E402
 
@@ -207,11 +207,7 @@ def formats(program, directory):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--requests", type=int, default=10_000)
-    parser.add_argument("--only")
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", requests=10000, only=None)
     for check in (exact, inferred, clocks, formats):
         if arguments.only in (None, check.__name__):
             with tempfile.TemporaryDirectory() as directory:

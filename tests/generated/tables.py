@@ -7,7 +7,6 @@ the sums over launches, layers must be those of `gpuwhy table launches`, and doc
 
 The readers are in a virtual environment ($GPUWHY_PYTHON_PREFIX, default ~/.cache/gpuwhy/python; tools/install-deps.sh python).
 """
-import argparse
 import collections
 import csv
 import io
@@ -20,6 +19,7 @@ import tempfile
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
+import testing
 sys.path.append(str(TESTS / "python"))
 from prefix import tools_python
 TABLES = ("kernels", "steps", "layers", "launches")
@@ -215,12 +215,7 @@ def inside(arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-trace", required=True)
-    parser.add_argument("--corpus", required=True, type=pathlib.Path)
-    parser.add_argument("--inside", action="store_true", help="this Python has the readers")
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", "make-trace", "corpus", inside=False)  # inside: this Python has the readers
     if arguments.inside:
         return inside(arguments)
     return subprocess.run([tools_python(), __file__, *sys.argv[1:], "--inside"]).returncode

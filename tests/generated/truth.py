@@ -2,22 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A generated recording against what was planted in it: several processes with colliding ids, graphs in node mode, ranges
 across threads. The ledgers equal the planted sums to the nanosecond, and rows in any order give the same bytes with any number of threads."""
-import argparse
 import json
 import pathlib
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-trace", required=True)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", "make-trace")
     for processes in (1, 3):
-        with tempfile.TemporaryDirectory() as temporary:
-            directory = pathlib.Path(temporary)
+        with testing.scratch() as directory:
 
             def make(name, threads, *options):
                 printed = subprocess.run([arguments.make_trace, directory / name, "20000", "--processes", str(processes),

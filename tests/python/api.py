@@ -6,7 +6,6 @@ Each recording of tests/golden, and of the corpus where it is there, is read by 
 Both give the same metrics, byte for byte, or refuse the file with the same sentence. Every table is compared with the metrics,
 field by field; launches, which the metrics only sum up, are summed up here.
 """
-import argparse
 import collections
 import csv
 import gc
@@ -16,12 +15,12 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
+import testing
 from check_library import corpus_recordings, golden_recordings  # noqa: E402
 from make_requests import Load, parser_of_loads, write_all  # noqa: E402
 from recording import make_recording  # noqa: E402
@@ -416,14 +415,7 @@ def test_import_time(limit_ms):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--library", required=True)
-    parser.add_argument("--source", type=pathlib.Path, required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    parser.add_argument("--read-ranges")
-    parser.add_argument("--import-limit-ms", type=float, default=30)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("program", "library", "source", "corpus", import_limit_ms=30.0)
     os.environ["GPUWHY_LIBRARY"] = arguments.library
     os.environ["PYTHONPATH"] = str(arguments.source / "python")
     sys.path.insert(0, str(arguments.source / "python"))
@@ -431,8 +423,7 @@ def main():
 
     version = subprocess.run([arguments.program, "--version"], capture_output=True, text=True, check=True).stdout
     assert gpuwhy.__version__ == version.split()[1], (gpuwhy.__version__, version)
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = pathlib.Path(temporary)
+    with testing.scratch() as directory:
         test_objects(gpuwhy, arguments, directory)
         test_hostile_names(gpuwhy, directory)
         test_options(gpuwhy, arguments, directory)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Test of the package's types and style: mypy --strict and ruff, and that both would complain."""
-import argparse
 import pathlib
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 from prefix import tools_python
 
@@ -26,13 +27,10 @@ def run(python, *command, cwd):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--source", type=pathlib.Path, required=True)
-    arguments = parser.parse_args()
+    arguments = testing.arguments("source")
     python = tools_python()
     source = arguments.source
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = pathlib.Path(temporary)
+    with testing.scratch() as directory:
         (directory / "use.py").write_text(USE)
         (directory / "wrong.py").write_text(WRONG)
         settings = ["--config-file", source / "pyproject.toml", "--cache-dir", directory / "cache"]

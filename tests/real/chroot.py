@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test of the packages on minimal systems: the static program on the previous Debian release, with an older C library, and the Debian
 package on the current one. Both must print the same for a recording as the program that was built."""
-import argparse
 import json
 import os
 import pathlib
@@ -11,6 +10,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 from package import ROOT, make_debian, make_recording, run
 
@@ -93,20 +95,16 @@ def check_package(build, folder, recording, truth):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", type=pathlib.Path, required=True)
-    asked, _ = parser.parse_known_args()
+    asked = testing.arguments("program")
     if "Debug" in run(asked.program, "--version"):
-        print("skipped: packages are made of release builds")
-        return 77
+        testing.skip("packages are made of release builds")
     if os.geteuid() != 0 or not shutil.which("debootstrap") or not mirror():
-        print("skipped: needs root, debootstrap and a Debian mirror")
-        return 77
+        testing.skip("needs root, debootstrap and a Debian mirror")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gpuwhy-chroot-"))
     try:
         recording = make_recording(folder / "run.sqlite")
         truth = json.loads(run(asked.program, "analyze", recording, "--json"))
-        build = asked.program.resolve().parent
+        build = pathlib.Path(asked.program).parent
         are_proven = [check(build, folder, recording, truth) for check in (check_static, check_package)]
     finally:
         shutil.rmtree(folder)

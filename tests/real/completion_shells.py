@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Test of the completion scripts in bash, zsh and fish."""
-import argparse
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 # line typed so far -> offers that must be there, offers that must not
 CASES = [
@@ -50,9 +52,7 @@ _gpuwhy
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    program = parser.parse_known_args()[0].program
+    program = testing.arguments("program").program
     tested = []
     for shell in (bash, zsh, fish):
         if not shutil.which(shell.__name__):

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """doctor with the real nsys and ncu: what it says of them must be what they say of themselves."""
-import argparse
 import json
 import os
 import pathlib
@@ -9,7 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 
 def output(*argv):
@@ -36,12 +37,9 @@ def path_without_tools(directory):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    program = parser.parse_known_args()[0].program
+    program = testing.arguments("program").program
     if not shutil.which("nsys") or not shutil.which("ncu"):
-        print("skipped: nsys and ncu are not installed (tools/install-deps.sh nsight)")
-        return 77
+        testing.skip("nsys and ncu are not installed (tools/install-deps.sh nsight)")
 
     report, code = doctor(program)
     assert code == 0, code
@@ -78,8 +76,7 @@ def main():
         assert strict == 5
         assert "no NVIDIA driver" in check_of(report, "driver")["finding"]
 
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = pathlib.Path(temporary)
+    with testing.scratch() as directory:
         bare, code = doctor(program, PATH=path_without_tools(directory))
         assert code == 0
         for tool in ("nsys", "ncu"):

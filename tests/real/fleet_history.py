@@ -5,7 +5,6 @@
 Several pushes at once send the same runs in different batches through different nodes. Afterwards counts, sums and
 histograms must be the generator's on every replica, and every question must be answered as on the folder of summaries,
 and as by a recent ClickHouse (libchdb), if there is one. With --large two million rows: tests/slow/fleet_history_large.py."""
-import argparse
 import concurrent.futures
 import json
 import os
@@ -14,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS), str(TESTS / "fleet")]
@@ -226,14 +228,9 @@ def compare(test, sources):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-history", required=True)
-    parser.add_argument("--large", action="store_true")
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program", "make-history", large=False)
     if cluster.missing():
-        print(f"no {cluster.missing()} on this machine: tools/install-deps.sh fleet installs it")
-        return 77
+        testing.skip(f"needs {cluster.missing()} (tools/install-deps.sh fleet)")
     with tempfile.TemporaryDirectory() as folder:
         test = Test(arguments, folder)
         with cluster.Cluster(pathlib.Path(folder) / "cluster") as nodes:

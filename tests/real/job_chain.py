@@ -5,7 +5,6 @@ with two replicas, and questions to it, to the folder, and to Parquet files by D
 
 Servers, pushes and the watcher are killed with SIGKILL all the while. Three jobs: one under `gpuwhy run` with nsys on four ranks; one
 whose ranks drop recordings with GPU work into a folder that `gpuwhy watch` sweeps; and generated ranks with known sums."""
-import argparse
 import concurrent.futures
 import itertools
 import json
@@ -20,6 +19,9 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
+
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "fleet"), str(TESTS / "python")]
 import cluster as servers  # noqa: E402
@@ -28,7 +30,6 @@ from job_tables import QUESTIONS, of_clickhouse, of_parquet  # noqa: E402
 from prefix import tools_python  # noqa: E402
 from runs import guarded  # noqa: E402
 
-SKIP = 77
 RANKS = slurm.NODES * slurm.PER_NODE
 MADE_RUNS, MADE_KERNELS = 2, 60
 TABLES = ("names", "kernels", "stages", "parts", "ranks", "kernel_runs", "seals")
@@ -251,15 +252,10 @@ def run_chain(options, scratch):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    for name in ("program", "workload", "make-history", "make-trace"):
-        parser.add_argument("--" + name, required=True, type=lambda path: str(pathlib.Path(path).resolve()))
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
-    options, _ = parser.parse_known_args()
+    options = testing.arguments("program", "workload", "make-history", "make-trace", seed=random.randrange(1 << 30))
     missing = [tool for tool in ("slurmctld", "slurmd", "srun", "nsys") if not shutil.which(tool)]
     if missing or servers.missing() or os.geteuid() != 0:
-        print("skipped: needs " + (", ".join(missing) or servers.missing() or "root") + " (tools/install-deps.sh fleet nsight)")
-        return SKIP
+        testing.skip("needs " + (", ".join(missing) or servers.missing() or "root") + " (tools/install-deps.sh fleet nsight)")
     tools_python()
     print(f"seed {options.seed}", flush=True)
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="gpuwhy-chain-"))
@@ -272,7 +268,7 @@ def main():
         # ClickHouse 18.16 may crash when it connects to ZooKeeper.
         if any("Received signal Segmentation fault" in log.read_text(errors="replace") for log in errors):
             print("not exercised: real.job_chain: all of it: ClickHouse crashed")
-            return SKIP
+            return 77
         raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

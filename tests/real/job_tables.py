@@ -4,14 +4,15 @@
 to the integer. DuckDB asks the Parquet files, and SQL of this test asks ClickHouse.
 
 Besides the ranks of Slurm, which have no GPU, the same is asked of generated ones with kernels and layers."""
-import argparse
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "fleet"), str(TESTS / "python")]
@@ -21,7 +22,6 @@ import slurm  # noqa: E402
 from prefix import tools_python  # noqa: E402
 from runs import guarded  # noqa: E402
 
-SKIP = 77
 RANKS = 16
 QUESTIONS = (["status"], ["top", "--top", "all"], ["layers", "--top", "all"], ["stragglers", "--over", "1%", "--top", "all"], ["trend"])
 
@@ -110,19 +110,13 @@ def slurm_job(options, scratch):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--workload", required=True)
-    parser.add_argument("--make-history", required=True)
-    options, _ = parser.parse_known_args()
+    options = testing.arguments("program", "workload", "make-history")
     options.program, options.workload = (str(pathlib.Path(path).resolve()) for path in (options.program, options.workload))
     missing = [tool for tool in ("slurmctld", "slurmd", "srun", "nsys") if not shutil.which(tool)]
     if missing or os.geteuid() != 0 or not chdb_bridge.find_library():
-        print("skipped: needs " + (", ".join(missing) or "root and libchdb") + " (tools/install-deps.sh fleet nsight chdb)")
-        return SKIP
+        testing.skip("needs " + (", ".join(missing) or "root and libchdb") + " (tools/install-deps.sh fleet nsight chdb)")
     tools_python()
-    with tempfile.TemporaryDirectory(prefix="gpuwhy-tables-") as scratch:
-        scratch = pathlib.Path(scratch)
+    with testing.scratch(prefix="gpuwhy-tables-") as scratch:
         made = scratch / "made"
         subprocess.run([options.make_history, made, "3", "8", "20"], check=True, stdout=subprocess.DEVNULL)
         check(options.program, made, scratch / "a", "generated ranks")

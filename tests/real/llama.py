@@ -4,7 +4,6 @@
 
 The bundle is compared with what llama_runner measures itself, with the header of the model's file, read here
 again, and against what gpuwhy model says of it."""
-import argparse
 import csv
 import hashlib
 import json
@@ -15,7 +14,11 @@ import shutil
 import sqlite3
 import struct
 import subprocess
+import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 from runs import Runner, guarded, has_report
 
@@ -276,18 +279,11 @@ def check_failures(llama):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--workload", required=True)
-    parser.add_argument("--llama-runner", type=pathlib.Path)
-    parser.add_argument("--only")
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program", "workload", only=None)
     if not arguments.llama_runner:
-        print("skipped: llama_runner is not built (tools/install-deps.sh workload)")
-        return 77
+        testing.skip("llama_runner is not built (tools/install-deps.sh workload)")
     if not shutil.which("nsys") or not shutil.which("ncu"):
-        print("skipped: nsys and ncu are not installed (tools/install-deps.sh nsight)")
-        return 77
+        testing.skip("nsys and ncu are not installed (tools/install-deps.sh nsight)")
     runner = Runner(arguments.program, arguments.workload)
     models = runner.directory / "models with a blank"
     llama = Llama(runner, models, arguments.llama_runner)

@@ -4,7 +4,6 @@
 
 The parts of each request's time to first token must sum to what the client measured, and the marks to the tokens it sent and
 got. On a CPU with random weights: what is tested is the joining, not speed."""
-import argparse
 import csv
 import json
 import os
@@ -13,7 +12,11 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 from runs import Run, guarded, processes_of
 from serve import free_port
@@ -92,18 +95,13 @@ def check_marks(run, num_requests):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--llama-runner")
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program")
     prefix = pathlib.Path(os.environ.get("GPUWHY_SERVER_PREFIX", pathlib.Path.home() / ".cache/gpuwhy/llama-server"))
     server = prefix / "llama-server"
     if not server.exists() or not arguments.llama_runner:
-        print("skipped: llama.cpp's server is not here (tools/install-deps.sh workload server)")
-        return 77
+        testing.skip("llama.cpp's server is not here (tools/install-deps.sh workload server)")
     if not shutil.which("nsys"):
-        print("skipped: nsys is not installed (tools/install-deps.sh nsight)")
-        return 77
+        testing.skip("nsys is not installed (tools/install-deps.sh nsight)")
     with tempfile.TemporaryDirectory(prefix="gpuwhy-llama-server-") as directory:
         model = pathlib.Path(directory) / "model.gguf"
         subprocess.run([arguments.llama_runner, "--make-model", "llama_100m", model], check=True, capture_output=True)

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ncu pass end to end without a GPU: doubles stand for nsys and ncu. The one of nsys delivers a made recording with
 kernels; the one of ncu has the real ncu check its arguments, prints what ncu prints and delivers a recorded report."""
-import argparse
 import json
 import os
 import pathlib
 import shutil
 import signal
 import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 from runs import Runner, end, guarded, leftovers, processes_of, wait_until
 
@@ -77,17 +80,12 @@ def recorded_report(corpus):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    for name in ("program", "workload", "make-trace", "corpus"):
-        parser.add_argument(f"--{name}", required=True)
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program", "workload", "make-trace", "corpus")
     if not shutil.which("nsys") or not shutil.which("ncu"):
-        print("skipped: nsys and ncu are not installed (tools/install-deps.sh nsight)")
-        return 77
+        testing.skip("nsys and ncu are not installed (tools/install-deps.sh nsight)")
     report = recorded_report(pathlib.Path(arguments.corpus))
     if report is None:
-        print("skipped: neither the corpus nor the examples of Nsight Compute are here: no report to deliver")
-        return 77
+        testing.skip("neither the corpus nor the examples of Nsight Compute are here: no report to deliver")
     runner = Runner(arguments.program, arguments.workload)
     tools = runner.directory / "tools"
     tools.mkdir()

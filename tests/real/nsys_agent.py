@@ -4,7 +4,6 @@
 `gpuwhy run` leaves it alone, and heals it if it is asked to.
 
 In shared memory and a network of its own, so that no other test meets this state, or the sockets of another nsys."""
-import argparse
 import fcntl
 import os
 import pathlib
@@ -14,6 +13,9 @@ import struct
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 from runs import AgentFailed, Runner, end, has_report, leftovers, wait_until
 
@@ -126,18 +128,13 @@ def set_apart():
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--workload", required=True)
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program", "workload")
     if not shutil.which("nsys"):
-        print("skipped: nsys is not installed (tools/install-deps.sh nsight)")
-        return 77
+        testing.skip("nsys is not installed (tools/install-deps.sh nsight)")
     if IS_APART not in os.environ:
         apart = ["unshare", "--mount", "--net"]
         if os.geteuid() != 0 or subprocess.run([*apart, "true"]).returncode != 0:
-            print("skipped: this needs root, for shared memory and a network of its own")
-            return 77
+            testing.skip("this needs root, for shared memory and a network of its own")
         os.environ[IS_APART] = "1"
         os.execvp(apart[0], [*apart, sys.executable, *sys.argv])
     set_apart()

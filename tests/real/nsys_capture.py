@@ -4,13 +4,15 @@
 
 Proves what tools/install-deps.sh claims of the nsight group (the importer above all), with no GPU.
 """
-import argparse
 import os
 import pathlib
 import shutil
 import sqlite3
 import subprocess
-import tempfile
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 from runs import guarded
 
@@ -34,15 +36,11 @@ def nvtx_include():
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", help="unused: this tests the tool, not gpuwhy")
-    parser.parse_known_args()
+    testing.arguments()
     include = nvtx_include()
     if not shutil.which("nsys") or not shutil.which("g++") or include is None:
-        print("skipped: needs nsys, g++ and the NVTX headers (tools/install-deps.sh build nsight)")
-        return 77
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = pathlib.Path(temporary)
+        testing.skip("needs nsys, g++ and the NVTX headers (tools/install-deps.sh build nsight)")
+    with testing.scratch() as directory:
         (directory / "marks.cc").write_text(PROGRAM)
         subprocess.run(["g++", "-I", include, "marks.cc", "-o", "marks", "-ldl"], cwd=directory, check=True)
         # Without --cpuctxsw=none nsys 2022.4 hangs on recent kernels, two or three times in ten.

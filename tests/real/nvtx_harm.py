@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Programs that libgpuwhy_nvtx.so could harm, bare and under it: the same output, the same end, and not much more memory."""
-import argparse
 import os
 import pathlib
 import re
@@ -9,6 +8,9 @@ import resource
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 MIB = 1 << 20
 # Whole tables of the library, one chunk of the file, and what the loader takes.
@@ -53,15 +55,10 @@ def kib(result, name):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    for name in ("--program", "--harm", "--static-harm", "--read-ranges"):
-        parser.add_argument(name)
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments()
     if not arguments.harm:
-        print("no NVTX here to build the programs with")
-        return 77
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
+        testing.skip("no NVTX here to build the programs with")
+    with testing.scratch() as folder:
         folder.chmod(0o755)
         library = pathlib.Path(arguments.program).parent / "libgpuwhy_nvtx.so"
         programs = Programs(arguments.harm, library, arguments.read_ranges, folder)

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """libgpuwhy_nvtx.so in real programs: what they marked is what is read, however they end."""
-import argparse
 import collections
 import csv
 import ctypes
@@ -15,6 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 MS = 1_000_000
 
@@ -291,13 +293,9 @@ def test_library(recorder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    for option in ("--workload", "--read-ranges", "--probe", "--probe-library"):
-        parser.add_argument(option)
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments()
     if "nvtx yes" not in subprocess.run([arguments.workload, "--no-ranges"], capture_output=True, text=True).stdout:
-        print("skipped: built without NVTX's headers (tools/install-deps.sh nsight)")
-        return 77
+        testing.skip("built without NVTX's headers (tools/install-deps.sh nsight)")
     with tempfile.TemporaryDirectory() as temporary:
         library = subprocess.run([arguments.read_ranges, "library", temporary], capture_output=True, text=True,
                                  check=True).stdout.strip()

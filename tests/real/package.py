@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test of the installation and packages: the library used by another project, its exported names, and the Debian package. Where that
 cannot be made, all else is checked and the test still counts as skipped, not as passed."""
-import argparse
 import json
 import os
 import pathlib
@@ -13,6 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 from recording import make_recording  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -94,13 +94,10 @@ def make_debian(build, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    asked, _ = parser.parse_known_args()
+    asked = testing.arguments("program")
     build = pathlib.Path(asked.program).resolve().parent
     if "Debug" in run(asked.program, "--version"):
-        print("skipped: packages are made of release builds")
-        return 77
+        testing.skip("packages are made of release builds")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gpuwhy-package-"))
     try:
         prefix = folder / "prefix"

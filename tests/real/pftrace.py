@@ -3,7 +3,6 @@
 """trace.pftrace, decoded by protoc against tests/data/perfetto.proto: every field known, begins and ends balanced, times in
 order, every number of a text or track defined before it is used; and its sums against plain SQL, `gpuwhy table kernels` and
 metrics.json. Skips where protoc is missing."""
-import argparse
 import collections
 import csv
 import io
@@ -13,9 +12,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 import exported
 
 SCHEMA = exported.TESTS / "data/perfetto.proto"
@@ -309,16 +308,10 @@ def check_the_checks(path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-trace", required=True)
-    parser.add_argument("--corpus", required=True)
-    arguments, _ = parser.parse_known_args()
+    arguments = testing.arguments("program", "make-trace", "corpus")
     if not shutil.which("protoc"):
-        print("skipped: protoc is not here (tools/install-deps.sh viewers)")
-        sys.exit(77)
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = pathlib.Path(temporary)
+        testing.skip("protoc is not here (tools/install-deps.sh viewers)")
+    with testing.scratch() as directory:
         found = exported.recordings(arguments, directory)
         for name, path in found.items():
             out = directory / f"{name}.pftrace"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """kernels.pb.gz, opened by `go tool pprof -top`: totals and rows equal metrics.json, for time and for launches. Skips where
 Go is missing."""
-import argparse
 import collections
 import json
 import os
@@ -11,9 +10,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 import exported
 
 
@@ -68,16 +67,10 @@ def compare(path, metrics, in_model, home):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-trace", required=True)
-    parser.add_argument("--corpus", required=True)
-    arguments, _ = parser.parse_known_args()
+    arguments = testing.arguments("program", "make-trace", "corpus")
     if not shutil.which("go"):
-        print("skipped: Go is not here (tools/install-deps.sh viewers)")
-        sys.exit(77)
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = pathlib.Path(temporary)
+        testing.skip("Go is not here (tools/install-deps.sh viewers)")
+    with testing.scratch() as directory:
         for name, path in exported.recordings(arguments, directory, num_kernels=20_000).items():
             out = directory / name
             subprocess.run([arguments.program, "analyze", path, "--out", out], check=True, capture_output=True)

@@ -2,29 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test of docs/quickstart-llm.md: every line of its bash blocks, in order, in one folder, and every file it mentions. A line is an
 argument list, without a shell; BUNDLE is what the last run printed."""
-import argparse
 import os
 import pathlib
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 from runs import Run, guarded, has_report
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", type=pathlib.Path, required=True)
-    parser.add_argument("--llama-runner", type=pathlib.Path)
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program")
     if not arguments.llama_runner:
-        print("skipped: llama_runner is not built (tools/install-deps.sh workload)")
-        return 77
+        testing.skip("llama_runner is not built (tools/install-deps.sh workload)")
     if not shutil.which("nsys"):
-        print("skipped: nsys is not installed (tools/install-deps.sh nsight)")
-        return 77
+        testing.skip("nsys is not installed (tools/install-deps.sh nsight)")
     text = (pathlib.Path(__file__).parents[2] / "docs/quickstart-llm.md").read_text()
     lines = [line for block in re.findall(r"^```bash\n(.*?)^```$", text, re.M | re.S) for line in block.splitlines()]
     files = re.findall(r"^\| `([\w/.-]+\.[\w-]+)` \|", text, re.M)
@@ -33,7 +31,7 @@ def main():
     bundles = []
     try:
         (directory / "build").mkdir()
-        (directory / "build/release").symlink_to(arguments.program.resolve().parent)
+        (directory / "build/release").symlink_to(pathlib.Path(arguments.program).parent)
         for line in lines:
             argv = [str(bundles[0]) if word == "BUNDLE" else word for word in shlex.split(line)]
             result = subprocess.run(argv, cwd=directory, capture_output=True, text=True, timeout=120, env=os.environ)

@@ -1,25 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Reports of the real nsys: exported once, by content and never by name, and a sentence where this nsys is too old."""
-import argparse
 import os
 import pathlib
 import shutil
 import subprocess
-import tempfile
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 from runs import guarded
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    program = parser.parse_known_args()[0].program
+    program = testing.arguments("program").program
     if not shutil.which("nsys"):
-        print("skipped: nsys is not installed (tools/install-deps.sh nsight)")
-        return 77
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = pathlib.Path(temporary)
+        testing.skip("nsys is not installed (tools/install-deps.sh nsight)")
+    with testing.scratch() as directory:
         environment = {**os.environ, "XDG_CACHE_HOME": str(directory / "cache")}
 
         def analyze(name, **more):

@@ -3,7 +3,6 @@
 """gpuwhy run --server on a playback server, with the real nsys: a window of recording, load, failures, kill -9 of each process.
 
 What must hold: a complete bundle only where the load was served, a reason code where it was not, and no process left."""
-import argparse
 import json
 import os
 import pathlib
@@ -14,6 +13,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 from runs import Run, end, guarded, processes_of, wait_until
 
@@ -181,10 +183,7 @@ def killed(serve, who, when):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus")
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program")
     has_nsys = shutil.which("nsys") is not None
     with tempfile.TemporaryDirectory(prefix="gpuwhy-serve-") as directory:
         serve = Serve(arguments.program, directory)

@@ -5,7 +5,6 @@ and has TensorRT-LLM's variables. Its traces are made here, so the steps in them
 
 Steps under Nsight Systems need a GPU, where engines call cudaProfilerStart: here a script stands for nsys, and the real one must say
 that nothing was recorded."""
-import argparse
 import json
 import os
 import pathlib
@@ -17,6 +16,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 from leftovers import processes_in  # noqa: E402
 from runs import each, wait_until  # noqa: E402
 from serve import PLAYBACK, Serve, free_port, requests_of  # noqa: E402
@@ -256,9 +256,7 @@ def check_attach(serve):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program")
     has_nsys = shutil.which("nsys") is not None
     with tempfile.TemporaryDirectory(prefix="gpuwhy-windows-") as directory:
         serve = Serve(arguments.program, pathlib.Path(directory) / "runs")

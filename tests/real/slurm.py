@@ -5,7 +5,6 @@
 Besides a job that goes well: a task that is killed, a rank that never comes, and a job that is requeued. Each must be
 reported as what it is. Needs root (slurmd starts tasks as the user who asked), Debian's slurm-wlm and nsys.
 """
-import argparse
 import json
 import os
 import pathlib
@@ -17,10 +16,10 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 from leftovers import end_in, end_with_me  # noqa: E402
 from runs import guarded  # noqa: E402
 
-SKIP = 77
 NODES = 16
 PER_NODE = 8
 
@@ -215,14 +214,10 @@ def requeued_job(job):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--workload", required=True)
-    options, _ = parser.parse_known_args()
+    options = testing.arguments("program", "workload")
     missing = [tool for tool in ("slurmctld", "slurmd", "srun", "sbatch", "nsys") if not shutil.which(tool)]
     if missing or os.geteuid() != 0:
-        print("skipped: needs " + (", ".join(missing) or "root") + " (tools/install-deps.sh fleet nsight)")
-        return SKIP
+        testing.skip("needs " + (", ".join(missing) or "root") + " (tools/install-deps.sh fleet nsight)")
     directory = pathlib.Path(tempfile.mkdtemp(prefix="gpuwhy-slurm-"))
     cluster = Cluster(directory)
     try:

@@ -5,7 +5,6 @@
 A program without a GPU under the real nsys, on two model targets; a program with GPU work, where doubles of nsys and ncu deliver a
 made recording (ncu_playback.py); a trace with operators; the DeepSeek-OCR files of the corpus. Nothing here shows what a real GPU would
 deliver. All that is missing is said at the end, not only the first."""
-import argparse
 import collections
 import csv
 import json
@@ -22,6 +21,7 @@ from runs import Runner, guarded
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
+import testing
 from check_specification import DEFAULT_TOP, DOCUMENT, REPORT_SECTIONS, folder_problems, sections_of, table_of  # noqa: E402
 from recording import make_recording  # noqa: E402
 
@@ -209,17 +209,11 @@ class Bundles:
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--workload", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program", "workload", "corpus")
     if not shutil.which("nsys") or not shutil.which("ncu"):
-        print("skipped: nsys and ncu are not installed (tools/install-deps.sh nsight)")
-        return 77
+        testing.skip("nsys and ncu are not installed (tools/install-deps.sh nsight)")
     if recorded_report(arguments.corpus) is None:
-        print("skipped: neither the corpus nor the examples of Nsight Compute are here: no report to deliver")
-        return 77
+        testing.skip("neither the corpus nor the examples of Nsight Compute are here: no report to deliver")
     found = Bundles(arguments.program, arguments.workload, arguments.corpus).check_all()
     for line in found:
         print(line, file=sys.stderr)

@@ -4,7 +4,6 @@
 
 The scripts are what a user would write. They count their own forward calls, by hooks of PyTorch, and print what they generated:
 stages, tokens and results must be the same, marked or not."""
-import argparse
 import csv
 import json
 import os
@@ -12,7 +11,11 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 from runs import Runner, guarded
 
@@ -307,15 +310,10 @@ def check_nsys(test):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--workload", required=True)
-    parser.add_argument("--only")
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program", "workload", only=None)
     prefix = pathlib.Path(os.environ.get("GPUWHY_TORCH_PREFIX") or pathlib.Path.home() / ".cache/gpuwhy/torch")
     if not (prefix / "installed").exists():
-        print("skipped: PyTorch and transformers are not installed (tools/install-deps.sh torch)")
-        return 77
+        testing.skip("PyTorch and transformers are not installed (tools/install-deps.sh torch)")
     runner = Runner(arguments.program, arguments.workload)
     test = Transformers(runner, prefix / "bin/python")
     try:

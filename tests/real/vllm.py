@@ -5,7 +5,6 @@
 The model is a Llama of random weights. Tokens of the marked steps must be what the client sent and got, and the parts of each
 request's time to first token must sum to what the client measured. vLLM for the CPU knows PyTorch's profiler only, so nothing here
 shows a GPU, nor steps under Nsight Systems."""
-import argparse
 import json
 import os
 import pathlib
@@ -13,10 +12,12 @@ import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.error
 import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 from llama_server import PARTS, SLACK_NS, SLACK_SHARE
 from runs import Run, processes_of
@@ -122,17 +123,13 @@ def check_run(arguments, prefix, model, directory, environment):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--program", required=True)
-    arguments, _ = parser.parse_known_args()
+    arguments = testing.arguments("program")
     prefix = pathlib.Path(os.environ.get("GPUWHY_VLLM_PREFIX") or pathlib.Path.home() / ".cache/gpuwhy/vllm")
     if not (prefix / "installed").exists():
-        print("Skipped: vLLM is not installed (tools/install-deps.sh vllm)")
-        sys.exit(77)
+        testing.skip("vLLM is not installed (tools/install-deps.sh vllm)")
     environment = dict(os.environ, HF_HUB_OFFLINE="1", VLLM_NO_USAGE_STATS="1", VLLM_CPU_KVCACHE_SPACE="1", OMP_NUM_THREADS="1",
                        VLLM_CPU_OMP_THREADS_BIND="nobind")
-    with tempfile.TemporaryDirectory() as folder:
-        directory = pathlib.Path(folder)
+    with testing.scratch() as directory:
         model = directory / "model"
         subprocess.run([str(prefix / "bin/python"), "-c", MODEL, str(model)], check=True, env=environment, timeout=120,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

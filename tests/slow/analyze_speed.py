@@ -4,13 +4,15 @@
 
 The budget has slack for a busy machine; bench/README.md has the figures of a quiet one.
 """
-import argparse
 import pathlib
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 KERNELS = 500_000
 BUDGET = {2: 1.5, 1: 2.2}  # threads -> times the bare scan
@@ -21,13 +23,9 @@ def best(function, rounds=5):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    program = parser.parse_known_args()[0].program
+    program = testing.arguments("program").program
     tools = pathlib.Path(program).parent
-    if "Release" not in subprocess.run([program, "--version"], capture_output=True, text=True).stdout:
-        print("skipped: only a release build is held to it")
-        return 77
+    testing.needs_release(program)
     with tempfile.TemporaryDirectory() as directory:
         trace = pathlib.Path(directory) / "trace.sqlite"
         subprocess.run([tools / "gpuwhy_make_trace", trace, str(KERNELS)], check=True, stdout=subprocess.DEVNULL)

@@ -1,23 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Two bundles of a million kernels each are compared in under 0.3 s: summaries are read, not traces."""
-import argparse
 import pathlib
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 BUDGET_S = 0.3
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-trace", required=True)
-    arguments, _ = parser.parse_known_args()
-    with tempfile.TemporaryDirectory() as directory:
-        folder = pathlib.Path(directory)
+    arguments = testing.arguments("program", "make-trace")
+    with testing.scratch() as folder:
         trace = folder / "run.sqlite"
         subprocess.run([arguments.make_trace, trace, "1000000"], check=True, stdout=subprocess.DEVNULL)
         for side in ("a", "b"):

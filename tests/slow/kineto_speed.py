@@ -5,7 +5,6 @@
 Measured is the whole of `gpuwhy table kernels`, so reading alone is faster still. The budget has slack for a busy machine;
 bench/README.md has the figures of a quiet one.
 """
-import argparse
 import gzip
 import json
 import os
@@ -15,6 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 BUDGET = 2.5  # times the bare parser
 BYTES_PER_S = 250e6
@@ -71,14 +73,9 @@ def best(function, rounds=5):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", type=pathlib.Path, required=True)
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program", "corpus")
     tools = pathlib.Path(arguments.program).parent
-    if "Release" not in subprocess.run([arguments.program, "--version"], capture_output=True, text=True).stdout:
-        print("skipped: only a release build is held to it")
-        return 77
+    testing.needs_release(arguments.program)
     with tempfile.TemporaryDirectory() as directory:
         made = pathlib.Path(directory) / "made.json"
         write_trace(made)

@@ -4,15 +4,16 @@
 and ten tenths merged before the whole give the same bytes.
 
 The default is 10,000; --flat 100000 takes 10 GB of disk and some minutes."""
-import argparse
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 RANKS = 10_000
 MOST_S = 10
@@ -75,13 +76,8 @@ def check_flat(options, scratch, ranks):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-ranks", required=True)
-    parser.add_argument("--flat", type=int, default=RANKS, help="number of ranks")
-    options, _ = parser.parse_known_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        scratch = pathlib.Path(scratch)
+    options = testing.arguments("program", "make-ranks", flat=RANKS)  # flat: number of ranks
+    with testing.scratch() as scratch:
         make(options, scratch / "thousand", 1000)
         small = min((Merge(options.program, [scratch / "thousand"], "--json") for _ in range(3)), key=lambda merge: merge.cpu_s)
         print(f"1000 ranks: {small}", flush=True)

@@ -5,7 +5,6 @@
 The reports are written here, field by field: results of a few hundred metrics with sections, rules and a source each,
 in the proportions of real ones.
 """
-import argparse
 import os
 import pathlib
 import struct
@@ -14,9 +13,10 @@ import sys
 import tempfile
 import time
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--program", required=True)
-options = parser.parse_known_args()[0]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
+
+options = testing.arguments("program")
 
 
 def varint(value):
@@ -81,9 +81,7 @@ def measure(path):
     return time.monotonic() - start, usage.ru_maxrss * 1024
 
 
-if "Release" not in subprocess.run([options.program, "--version"], capture_output=True, text=True).stdout:
-    print("skipped: only a release build is held to it")
-    sys.exit(77)
+testing.needs_release(options.program)
 failed = False
 with tempfile.TemporaryDirectory() as directory:
     report = pathlib.Path(directory) / "run.ncu-rep"

@@ -4,12 +4,14 @@
 
 Four threads push a million ranges each. With and without take turns, and the best of each counts: other programs on
 the machine make a run slower, never faster."""
-import argparse
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 BUDGET_NS = 150
 PAIRS = 1_000_000
@@ -17,13 +19,8 @@ ROUNDS = 5
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    for option in ("--program", "--workload", "--read-ranges"):
-        parser.add_argument(option)
-    arguments = parser.parse_known_args()[0]
-    if "Release" not in subprocess.run([arguments.program, "--version"], capture_output=True, text=True).stdout:
-        print("skipped: only a release build is held to it")
-        return 77
+    arguments = testing.arguments("program", "workload", "read-ranges")
+    testing.needs_release(arguments.program)
 
     def ns_per_pair(environment):
         output = subprocess.run([arguments.workload, "--bench", str(PAIRS), "--threads", "4"], capture_output=True,
@@ -35,8 +32,7 @@ def main():
         return sum(costs) / len(costs)
 
     if ns_per_pair({}) is None:
-        print("skipped: built without NVTX's headers (tools/install-deps.sh nsight)")
-        return 77
+        testing.skip("built without NVTX's headers (tools/install-deps.sh nsight)")
     with_library, without = [], []
     with tempfile.TemporaryDirectory() as temporary:
         library = subprocess.run([arguments.read_ranges, "library", temporary], capture_output=True, text=True,

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What report.html costs beside the analysis it shows, for a million kernels: both times of one run, so that a busy machine slows
 both."""
-import argparse
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 KERNELS = 1_000_000
 BUDGET = 0.5
@@ -15,13 +17,8 @@ UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-trace", required=True)
-    asked = parser.parse_known_args()[0]
-    if "Release" not in subprocess.run([asked.program, "--version"], capture_output=True, text=True).stdout:
-        print("skipped: only a release build is held to it")
-        return 77
+    asked = testing.arguments("program", "make-trace")
+    testing.needs_release(asked.program)
     with tempfile.TemporaryDirectory() as directory:
         trace = pathlib.Path(directory) / "trace.sqlite"
         subprocess.run([asked.make_trace, trace, str(KERNELS)], check=True, stdout=subprocess.DEVNULL)

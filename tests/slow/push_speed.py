@@ -5,7 +5,6 @@
 The bare inserts send the bytes of the spool's own batches, one insert per table, with clickhouse-client and with curl: no reading of
 summaries, no hashing, no spool, no seals. All go to empty tables; the order changes each round. Prints wall time and CPU time, of the client and of
 the server. Push must have half of the throughput of clickhouse-client, by the median of the rounds."""
-import argparse
 import json
 import os
 import pathlib
@@ -14,14 +13,15 @@ import statistics
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "fleet"))
 import cluster  # noqa: E402
 
-SKIP = 77
 ROUNDS = 5
 LEAST = 0.5  # of the throughput of clickhouse-client
 
@@ -74,19 +74,13 @@ def measure(way, options, nodes, folder, bare, database, environment):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-history", required=True)
-    parser.add_argument("--size", default="4,250,500", help="runs, ranks and kernels")
-    options, _ = parser.parse_known_args()
+    options = testing.arguments("program", "make-history", size="4,250,500")  # size: runs, ranks and kernels
     needed = [tool for tool in ("curl", "clickhouse-client") if not shutil.which(tool)]
     if cluster.missing() or needed:
-        print(f"skipped: needs {cluster.missing() or ', '.join(needed)} (tools/install-deps.sh fleet)")
-        return SKIP
+        testing.skip(f"needs {cluster.missing() or ', '.join(needed)} (tools/install-deps.sh fleet)")
     environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
     ways = ["clickhouse-client", "push", "curl"]
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
+    with testing.scratch() as folder:
         nodes = cluster.Cluster(folder / "nodes")
         try:
             nodes.start(1)

@@ -5,13 +5,15 @@
 Both read the same file in turn, several times, and the quickest of each counts. Processor time and wall time must both keep the
 ratio; what importing polars takes is not the package's.
 """
-import argparse
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS / "python"))
@@ -35,15 +37,9 @@ print(frame.height, wall, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-trace", required=True)
-    parser.add_argument("--library")
-    arguments, _ = parser.parse_known_args()
+    arguments = testing.arguments("program", "make-trace")
     python = tools_python()
-    if "Release" not in subprocess.run([arguments.program, "--version"], capture_output=True, text=True).stdout:
-        print("skipped: only a release build is held to it")
-        sys.exit(77)
+    testing.needs_release(arguments.program)
     library = pathlib.Path(arguments.library or pathlib.Path(arguments.program).parent / "libgpuwhy.so").resolve()
     environment = {**os.environ, "GPUWHY_LIBRARY": str(library), "PYTHONPATH": str(TESTS.parent / "python")}
     with tempfile.TemporaryDirectory() as temporary:

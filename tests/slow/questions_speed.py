@@ -7,7 +7,6 @@ seals them. Beside each question: the time of one statement that an expert would
 About 3 GB of disk and some minutes of two cores; --rows N for less.
 
    questions_speed.py --program gpuwhy [--rows 100000000] [--chdb]"""
-import argparse
 import hashlib
 import json
 import os
@@ -15,16 +14,17 @@ import pathlib
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.error
 import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "fleet"))
 import chdb_bridge  # noqa: E402
 import cluster  # noqa: E402
 
-SKIP = 77
 MOST_S = 1.0
 RANKS, KERNELS, STAGES = 1000, 500, ("prefill", "decode")
 ROWS_PER_RUN = RANKS * KERNELS * len(STAGES)
@@ -180,17 +180,11 @@ def check_answers(answers, server, num_runs):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--rows", type=int, default=100_000_000)
-    parser.add_argument("--chdb", action="store_true", help="a recent ClickHouse instead of Debian's")
-    options, _ = parser.parse_known_args()
+    options = testing.arguments("program", rows=100_000_000, chdb=False)  # chdb: a recent ClickHouse instead of Debian's
     if options.chdb and not chdb_bridge.find_library() or not options.chdb and cluster.missing():
-        print("skipped: needs " + ("libchdb (tools/install-deps.sh chdb)" if options.chdb else f"{cluster.missing()} (tools/install-deps.sh fleet)"))
-        return SKIP
+        testing.skip("needs " + ("libchdb (tools/install-deps.sh chdb)" if options.chdb else f"{cluster.missing()} (tools/install-deps.sh fleet)"))
     num_runs = max(options.rows // ROWS_PER_RUN, 2)
-    with tempfile.TemporaryDirectory(prefix="gpuwhy-questions-") as folder:
-        folder = pathlib.Path(folder)
+    with testing.scratch(prefix="gpuwhy-questions-") as folder:
         server = Server(folder, options.chdb)
         try:
             asker = Asker(options.program, server.url)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """packaging/release.sh, twice, in clones and build directories with names of different lengths and without a compiler cache: the same
 files with the same bytes, and SHA256SUMS that fits them. Some twenty minutes on two cores."""
-import argparse
 import hashlib
 import os
 import pathlib
@@ -11,7 +10,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests/python"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/python")]
+import testing  # noqa: E402
 from prefix import tools_python  # noqa: E402
 
 KINDS = (".tar.gz", ".deb", ".whl", ".spdx.json", "NOTES.md", "SHA256SUMS")
@@ -30,12 +30,11 @@ def released(source):
 
 
 def main():
-    argparse.ArgumentParser(description=__doc__).parse_known_args()
+    testing.arguments()
     tools_python()  # packs the wheel
     static = pathlib.Path(os.environ.get("GPUWHY_STATIC_PREFIX") or pathlib.Path.home() / ".cache/gpuwhy/static")
     if not static.exists():
-        print("Skipped: tools/install-deps.sh static installs what a release is made with")
-        return 77
+        testing.skip("tools/install-deps.sh static installs what a release is made with")
     with tempfile.TemporaryDirectory(prefix="release-") as directory:
         first = released(pathlib.Path(directory) / "a")
         second = released(pathlib.Path(directory) / "a directory of another length")

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commit built in two directories, without a cache: the program, the library, the Debian package and the tarball of the static
 program have the same bytes. Some ten minutes on two cores."""
-import argparse
 import hashlib
 import os
 import pathlib
@@ -10,6 +9,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -36,13 +38,10 @@ def built(source):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--keep", type=pathlib.Path, help="where the two builds stay, to be looked at")
-    asked, _ = parser.parse_known_args()
+    asked = testing.arguments(keep=None)  # keep: where the two builds stay, to be looked at
     if not shutil.which("cpack"):
-        print("skipped: cpack is not here")
-        return 77
-    folder = asked.keep or pathlib.Path(tempfile.mkdtemp(prefix="reproducible-"))
+        testing.skip("cpack is not here")
+    folder = pathlib.Path(asked.keep or tempfile.mkdtemp(prefix="reproducible-"))
     try:
         first = built(folder / "a")
         second = built(folder / "a directory of another length")

@@ -3,13 +3,14 @@
 """How fast secrets leave a log: processor time that `gpuwhy run` adds for a program that prints 100 MB, against one that prints
 nothing. That includes taking the output from a pipe and writing it twice. A busy machine makes no difference to processor time, or
 little."""
-import argparse
 import json
 import os
 import pathlib
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 SIZE = 100_000_000
 LEAST_MB_PER_S = 100
@@ -31,14 +32,9 @@ def seconds_of(program, folder, *command):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    asked = parser.parse_known_args()[0]
-    if "Release" not in subprocess.run([asked.program, "--version"], capture_output=True, text=True).stdout:
-        print("skipped: only a release build is held to it")
-        return 77
-    with tempfile.TemporaryDirectory() as directory:
-        folder = pathlib.Path(directory)
+    asked = testing.arguments("program")
+    testing.needs_release(asked.program)
+    with testing.scratch() as folder:
         text = folder / "said"
         text.write_text(LINES * (SIZE // len(LINES)) + f"my {SECRET}\n")
         speeds = []

@@ -6,7 +6,6 @@
 Without nsys the analyses are checked and the test still counts as skipped, not as passed.
 
 A few of each; by hand: tests/slow/soak.py --runs 500 --analyses 5000 --program ... (docs/testing.md has the figures)."""
-import argparse
 import os
 import pathlib
 import resource
@@ -16,6 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/real")]
@@ -58,8 +60,7 @@ def compare_ends(values, what, most=1.05):
 
 def soak_runs(program, workload, count, place):
     if not shutil.which("nsys"):
-        print("skipped: nsys is not here, so that nothing was run; the analyses were proven")
-        return 77
+        testing.skip("nsys is not here, so that nothing was run; the analyses were proven")
     runner = Runner(program, workload)  # which fails where a process is left
     try:
         environment = {"HOME": str(place), "TMPDIR": str(place)}
@@ -102,13 +103,7 @@ def soak_analyses(program, read_again, count, folder, place):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--workload", required=True)
-    parser.add_argument("--read-again", required=True)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--analyses", type=int, default=200)
-    asked, _ = parser.parse_known_args()
+    asked = testing.arguments("program", "workload", "read-again", runs=5, analyses=200)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="soak-"))
     try:
         place = folder / "home"

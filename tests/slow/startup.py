@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Test of the start-up time: the best of many runs, so that a busy machine does not fail it."""
-import argparse
+import pathlib
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 BUDGET_MS = {"--version": 6, "--help": 6}
 
@@ -19,12 +22,8 @@ def best_ms(argv):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    program = parser.parse_known_args()[0].program
-    if "Release" not in subprocess.run([program, "--version"], capture_output=True, text=True).stdout:
-        print("skipped: only a release build is held to it")
-        return 77
+    program = testing.arguments("program").program
+    testing.needs_release(program)
     floor = best_ms(["/bin/true"])
     for argument, budget in BUDGET_MS.items():
         measured = best_ms([program, argument])

@@ -4,12 +4,13 @@
 
 The time to write is that of the export without that of `gpuwhy table kernels`, which analyzes the same and prints little.
 """
-import argparse
 import pathlib
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 from prefix import tools_python
@@ -42,15 +43,10 @@ def pyarrow_figures(file, out):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--make-trace", required=True)
-    parser.add_argument("--inside", action="store_true", help="this Python has pyarrow")
-    arguments = parser.parse_known_args()[0]
+    arguments = testing.arguments("program", "make-trace", inside=False)  # inside: this Python has pyarrow
     if not arguments.inside:
         return subprocess.run([tools_python(), __file__, *sys.argv[1:], "--inside"]).returncode
-    with tempfile.TemporaryDirectory(prefix="gpuwhy-tables-") as directory:
-        folder = pathlib.Path(directory)
+    with testing.scratch(prefix="gpuwhy-tables-") as folder:
         trace = folder / "trace.sqlite"
         subprocess.run([arguments.make_trace, trace, str(KERNELS)], check=True, capture_output=True)
         whole = seconds([arguments.program, "export", trace, "--format", "parquet", "--out", folder / "tables"])

@@ -5,7 +5,6 @@
 Builds both with packaging/wheel.sh, minutes of all processors, unless GPUWHY_WHEEL names a wheel. The oldest and the newest Python
 of this machine from 3.9 on get it, without an index: whatever it needs is inside.
 """
-import argparse
 import glob
 import os
 import pathlib
@@ -14,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS), str(TESTS / "python")]
@@ -122,19 +124,15 @@ def check_install(wheel, version, python, directory):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program")
-    parser.parse_known_args()
+    testing.arguments()
     python = tools_python()
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = pathlib.Path(temporary)
+    with testing.scratch() as directory:
         if os.environ.get("GPUWHY_WHEEL"):
             wheel = pathlib.Path(os.environ["GPUWHY_WHEEL"])
         else:
             made = subprocess.run([SOURCE / "packaging/wheel.sh", directory / "made"], capture_output=True, text=True)
             if "tools/install-deps.sh static" in made.stderr + made.stdout and made.returncode:
-                print("Skipped: the static libraries are not here; tools/install-deps.sh static")
-                sys.exit(77)
+                testing.skip("the static libraries are not here; tools/install-deps.sh static")
             assert made.returncode == 0, (made.stdout + made.stderr)[-4000:]
             wheel, = (directory / "made").glob("*.whl")
             sdist, = (directory / "made").glob("*.tar.gz")

@@ -4,7 +4,6 @@
 
 The files of web/ are checked as the one script that src/report/page.cc joins them to: a name that one file declares and another uses
 is then known, and one that no file uses is found. With --self-test, planted faults must be found."""
-import argparse
 import json
 import os
 import pathlib
@@ -12,6 +11,9 @@ import re
 import shutil
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import testing
 
 PAGE = "web/page.js"
 PLANTED = {"an unused variable": ("let unused = 1;\n", "no-unused-vars"),
@@ -47,30 +49,26 @@ def findings(eslint, source, name, text, places=None):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--source", type=pathlib.Path, required=True)
-    parser.add_argument("--self-test", action="store_true")
-    arguments = parser.parse_args()
+    arguments = testing.arguments("source", self_test=False)
     source = arguments.source.resolve()
     modules = pathlib.Path(os.environ.get("GPUWHY_WEB_PREFIX", pathlib.Path.home() / ".cache/gpuwhy/web")) / "node_modules"
     if not shutil.which("node") or not (modules / "eslint").is_dir() or not (modules / "globals").is_dir():
-        print("Skipped: needs node and ESLint, which tools/install-deps.sh web installs")
-        sys.exit(77)
+        testing.skip("needs node and ESLint, which tools/install-deps.sh web installs")
     os.environ["NODE_PATH"] = str(modules)
     eslint = ["node", modules / "eslint/bin/eslint.js"]
-    script, places = joined(source)
+    page, places = joined(source)
     tests = {str(path.relative_to(source)): path.read_text() for path in sorted((source / "tests/web").glob("*.cjs"))}
     if not arguments.self_test:
-        found = list(findings(eslint, source, PAGE, script, places))
+        found = list(findings(eslint, source, PAGE, page, places))
         for name, text in {**tests, "eslint.config.cjs": (source / "eslint.config.cjs").read_text()}.items():
             found += findings(eslint, source, name, text)
         if found:
             sys.exit("\n".join(found))
         print(f"ESLint finds nothing in {len(set(places)):,} lines of web/ and in {len(tests)} scripts of its tests")
         return
-    end = script.rindex("})();")
+    end = page.rindex("})();")
     for fault, (line, rule) in PLANTED.items():
-        for name, text in [(PAGE, script[:end] + line + script[end:]), *((name, text + line) for name, text in tests.items())]:
+        for name, text in [(PAGE, page[:end] + line + page[end:]), *((name, text + line) for name, text in tests.items())]:
             if not any(f" {rule}: " in finding for finding in findings(eslint, source, name, text)):
                 sys.exit(f"{fault} is not found in {name}")
     print(f"{len(PLANTED)} planted faults are found")
