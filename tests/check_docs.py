@@ -23,7 +23,6 @@ document quotes from the program (sessions, the table of keys) is left out, beca
   check_docs.py --source . --program build/release/gpuwhy [--update]
   check_docs.py --source . --words      the odd turns alone, which needs no program
 """
-import argparse
 import json
 import os
 import pathlib
@@ -33,6 +32,7 @@ import subprocess
 import sys
 import tempfile
 
+import testing
 from recording import make_recording
 
 FENCE = re.compile(r"^```(console|sh)\n(.*?)^```$", re.M | re.S)
@@ -230,18 +230,13 @@ def odd_turns(source):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--source", type=pathlib.Path, required=True)
-    parser.add_argument("--program", type=pathlib.Path)
-    parser.add_argument("--update", action="store_true")
-    parser.add_argument("--words", action="store_true")
-    arguments = parser.parse_args()
+    arguments = testing.arguments("source", update=False, words=False)
     turns = list(odd_turns(arguments.source))
     for turn in turns:
         print(turn, file=sys.stderr)
     if arguments.words:
         return 1 if turns else 0
-    program = arguments.program.resolve()
+    program = pathlib.Path(arguments.program)
     ci_script = (arguments.source / ".ci/run").read_text().splitlines()
     ci_script = {line.strip() for line in ci_script}
     failed = bool(turns)
@@ -263,7 +258,7 @@ def main():
     if (lines := len((arguments.source / "README.md").read_text().splitlines())) > README_LINES:
         failed = True
         print(f"README.md has {lines} lines, more than {README_LINES}", file=sys.stderr)
-    for name in ["CONTRIBUTING.md", "SECURITY.md", "packaging/README.md"]:
+    for name in ["CONTRIBUTING.md", "SECURITY.md", "packaging/README.md", "tests/README.md"]:
         for problem in mentions.problems((arguments.source / name).read_text()):
             failed = True
             print(f"{name}: {problem}", file=sys.stderr)
