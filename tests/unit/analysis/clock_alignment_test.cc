@@ -4,12 +4,11 @@
 #include "analysis/clock_alignment.h"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include "analysis/engine_trace.h"
 #include "analysis/profile.h"
 #include "analysis/rank_names.h"
-#include "expect_error.h"
+#include "testing.h"
 #include "trace/filter.h"
 
 namespace gpuwhy {

@@ -4,16 +4,12 @@
 #include "analysis/collectives.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 struct Launch {
   const char* name;

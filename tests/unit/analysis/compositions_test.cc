@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/compositions.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "analysis/analysis.h"
 #include "analysis/efficiency.h"
 #include "config/presets.h"
 #include "model/llm_goldens.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
 
 // Decode steps of n sequences with `keys` tokens of context in all.
 StageStep decode_step(std::int64_t n, std::int64_t keys, std::optional<std::int64_t> period_ns) {

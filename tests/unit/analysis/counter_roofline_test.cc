@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/counters/counter_roofline.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::Contains;
-using testing::Key;
-using testing::Not;
 
 GpuSpec gpu(const std::string& name, const std::string& device_name, const std::string& capability,
             std::int64_t sms, const std::map<std::string, double>& dense_tflops) {

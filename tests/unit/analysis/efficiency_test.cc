@@ -3,20 +3,13 @@
 
 #include <cmath>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "analysis/step_fit.h"
 #include "config/presets.h"
-#include "expect_error.h"
 #include "model/llm_goldens.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 GpuMatch gpu(const std::string& name) {
   return find_gpu(gpu_table(embedded_yaml("hardware/gpus.yaml")), name);

@@ -8,7 +8,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include "analysis/engine_trace.h"
 #include "analysis/latencies.h"
@@ -16,6 +15,7 @@
 #include "analysis/profile.h"
 #include "analysis/steps.h"
 #include "sanitizers.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -3,20 +3,12 @@
 // Findings on made analyses: waste that was put in is found, to the nanosecond.
 #include "analysis/findings/findings.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "analysis/analysis.h"
 #include "base/json_path.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 
 struct Part {
   Bucket bucket;

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/graph_names.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "analysis/attribution.h"
 #include "analysis/operators.h"
 #include "analysis/ranges.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 // One launch of a graph whose kernels have these names and node numbers (kUnnumberedNode, or 2 for
 // the first of graph_nodes).

@@ -6,18 +6,14 @@
 #include <map>
 #include <random>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "analysis/findings/findings.h"
 #include "analysis/profile.h"
 #include "analysis/wait_calls.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr std::int64_t kUs = 1'000;
 constexpr std::int64_t kMs = 1'000'000;

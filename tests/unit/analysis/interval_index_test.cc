@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include <gtest/gtest.h>
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

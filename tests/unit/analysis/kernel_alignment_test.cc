@@ -5,16 +5,12 @@
 #include <numeric>
 #include <random>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "testing.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
 namespace {
 
-using testing::Each;
-using testing::ElementsAre;
 using Kernels32 = std::vector<std::uint32_t>;
 
 Kernels32 counted(std::uint32_t first, std::size_t size) {

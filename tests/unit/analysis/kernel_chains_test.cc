@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/kernel_chains.h"
 
-#include <gtest/gtest.h>
-
 #include "analysis/findings/fused_paths.h"
 #include "analysis/profile.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {

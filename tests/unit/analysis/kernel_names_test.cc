@@ -4,10 +4,9 @@
 #include <random>
 #include <set>
 
-#include <gtest/gtest.h>
-
 #include "analysis/demangle.h"
 #include "analysis/rules.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

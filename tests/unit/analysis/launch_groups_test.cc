@@ -8,13 +8,12 @@
 #include <random>
 #include <tuple>
 
-#include <gtest/gtest.h>
-
 #include "analysis/attribution.h"
 #include "analysis/kernels.h"
 #include "analysis/rules_json.h"
 #include "analysis/stages.h"
 #include "base/json.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {

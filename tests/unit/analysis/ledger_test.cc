@@ -10,14 +10,12 @@
 #include <random>
 #include <set>
 
-#include <gtest/gtest.h>
-
 #include "analysis/profile.h"
 #include "analysis/rules_json.h"
 #include "analysis/warm_up.h"
 #include "base/json.h"
-#include "expect_error.h"
 #include "sanitizers.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/memory_plan.h"
 
-#include <gtest/gtest.h>
-
 #include "base/units.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/counters/ncu_join.h"
 
-#include <gtest/gtest.h>
-
 #include "analysis/analysis.h"
 #include "analysis/counters/kernel_match.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -9,19 +9,13 @@
 #include <random>
 #include <set>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "analysis/rules_json.h"
 #include "base/json.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Pair;
 
 constexpr std::int64_t kUs = 1000;
 

@@ -6,17 +6,13 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
+#include "testing.h"
 #include "trace/op_inputs.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 // Operators in a row, each with one kernel of 1000 ns.
 class RateCase {

@@ -5,17 +5,12 @@
 #include <map>
 #include <random>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "analysis/operator_names.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 struct Interval {
   std::string name;

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/possible_marks.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 RangeTotal range(std::string name, std::int64_t kernel_ns, std::int64_t instances = 1) {
   RangeTotal total;

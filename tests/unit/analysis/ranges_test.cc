@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include <gtest/gtest.h>
-
 #include "analysis/attribution.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {

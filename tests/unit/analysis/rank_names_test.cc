@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-#include <gtest/gtest.h>
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/recovered_steps.h"
 
-#include <gtest/gtest.h>
-
 #include "analysis/model_trace.h"
 #include "analysis/rules_json.h"
 #include "config/presets.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

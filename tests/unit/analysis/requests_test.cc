@@ -3,14 +3,10 @@
 
 #include <numeric>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // Steps [0, 100), [110, 200), [200, 300), [350, 400): 10 of each without GPU work.
 EngineLoop loop_of_four() {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The families of conf/rules/kernels.yaml, on names as frameworks give them, and rules of a user.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "analysis/kernel_words.h"
 #include "analysis/rules_json.h"
 #include "base/json.h"
 #include "config/presets.h"
-#include "expect_error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a kernel costs in memory, since recordings hold a hundred million of them.
-#include <gtest/gtest.h>
 
 #include "analysis/attribution.h"
+#include "testing.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

@@ -5,14 +5,10 @@
 
 #include <cmath>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::IsEmpty;
-using testing::Optional;
 
 StageInstance instance(std::uint32_t stage, std::int64_t start_ns, std::int64_t duration_ns,
                        std::optional<std::int64_t> tokens = std::nullopt) {

@@ -3,17 +3,13 @@
 
 #include <algorithm>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "analysis/attribution.h"
 #include "analysis/profile.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
 
 struct Range {
   const char* domain;

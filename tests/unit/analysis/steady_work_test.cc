@@ -3,12 +3,11 @@
 // Kernel time inside the steady phase.
 #include "analysis/steady_work.h"
 
-#include <gtest/gtest.h>
-
 #include "analysis/kernel_chains.h"
 #include "analysis/kernels.h"
 #include "analysis/rules_json.h"
 #include "base/json.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {

@@ -5,16 +5,12 @@
 #include <map>
 #include <string>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "analysis/analysis.h"
 #include "analysis/host_phases.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
 
 // "stage tokens/sequences", with - for what is not told.
 std::string read(std::string_view text) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/stream_overlap.h"
 
-#include <gtest/gtest.h>
-
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include "analysis/layer_map.h"
 #include "analysis/model_parts.h"
@@ -14,6 +13,7 @@
 #include "analysis/slow_passes.h"
 #include "analysis/structure_summary.h"
 #include "config/presets.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {

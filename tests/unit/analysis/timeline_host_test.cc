@@ -7,10 +7,9 @@
 #include <random>
 #include <string>
 
-#include <gtest/gtest.h>
-
 #include "analysis/attribution.h"
 #include "analysis/stages.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {

@@ -9,10 +9,8 @@
 #include <random>
 #include <string>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "analysis/profile.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {

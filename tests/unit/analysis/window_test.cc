@@ -3,22 +3,17 @@
 
 #include <random>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "analysis/model_trace.h"
 #include "analysis/profile.h"
 #include "analysis/rules_json.h"
 #include "config/presets.h"
-#include "expect_error.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {
 namespace {
 
 using std::chrono::nanoseconds;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // Steps of 100 from 1000 on. Each launches two kernels, which run `lag` later, in order.
 Trace steps_of(int num_steps, std::int64_t lag, int num_ranks = 1, const char* loop = nullptr) {

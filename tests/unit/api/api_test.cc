@@ -7,13 +7,12 @@
 #include <thread>
 #include <type_traits>
 
-#include <gmock/gmock.h>
 #include <gpuwhy/model.h>
 #include <gpuwhy/recording.h>
-#include <gtest/gtest.h>
 
 #include "made_sqlite.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

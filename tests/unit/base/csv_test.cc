@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/csv.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(Csv, ReadsCellsAndRecords) {
   CsvReader reader("a,b,,c\r\n\"1,2\",\"say \"\"hi\"\"\",\"two\nlines\"\nlast");

@@ -3,21 +3,16 @@
 
 #include <csignal>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "expect_error.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::_;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 std::size_t entries(const fs::path& directory) {
   return static_cast<std::size_t>(

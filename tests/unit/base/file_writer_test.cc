@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/gzip_base64.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

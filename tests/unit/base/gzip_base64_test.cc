@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/gzip_base64.h"
 
-#include <gtest/gtest.h>
-
 #include "base/error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

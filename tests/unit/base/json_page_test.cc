@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_page.h"
 
-#include <gtest/gtest.h>
-
 #include "base/json.h"
-#include "expect_error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

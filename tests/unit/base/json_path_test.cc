@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_path.h"
 
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "expect_error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

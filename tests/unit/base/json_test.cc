@@ -3,16 +3,10 @@
 
 #include <ctime>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "expect_error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::_;
-using testing::HasSubstr;
 
 TEST(Json, KeepsOrderAndDigits) {
   const Json value = parse_json(R"({"z": 9007199254740993, "a": [1, 0.5, null]})", "x.json");

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <new>
 
-#include <gtest/gtest.h>
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -6,7 +6,7 @@
 #include <random>
 #include <utility>
 
-#include <gtest/gtest.h>
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

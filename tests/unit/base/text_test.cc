@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(Text, TrimAndSplit) {
   EXPECT_EQ(trim("  a b\t\n"), "a b");

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <gtest/gtest.h>
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -3,17 +3,11 @@
 
 #include <random>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/json.h"
-#include "expect_error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::_;
-using testing::HasSubstr;
 
 TEST(Yaml, ScalarsFollowTheCoreSchema) {
   const Json value = parse_yaml(

@@ -3,27 +3,19 @@
 
 #include <thread>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/yaml.h"
 #include "bundle/manifest.h"
-#include "expect_error.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::_;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::UnorderedElementsAre;
 
 // 2026-11-14 23:54:07 UTC
 const auto kNow = std::chrono::system_clock::from_time_t(1794700447);

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/file.h"
 #include "bundle/scrub_files.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 TEST(ScrubLog, WhatIsNotSearchedIsLeftOut) {
   const TemporaryDirectory folder;

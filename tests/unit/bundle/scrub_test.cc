@@ -6,17 +6,11 @@
 
 #include <ctime>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/json.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 const std::string kLetters = "AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGhIj";
 const std::string kMixed = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0";

@@ -3,14 +3,13 @@
 // Keys here are made up, and put together from parts so that no scanner takes this file for a leak.
 #include "bundle/secret_search.h"
 
-#include <gtest/gtest.h>
-
 #include "base/error.h"
 #include "base/gzip_base64.h"
 #include "base/json.h"
 #include "bundle/json_with_duplicates.h"
 #include "bundle/scrub_lines.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

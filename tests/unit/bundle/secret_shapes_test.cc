@@ -3,19 +3,13 @@
 // One test per row of conf/rules/secrets.yaml, whatever rows it has.
 #include "bundle/secret_shapes.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/error.h"
 #include "bundle/scrub.h"
 #include "bundle/secrets.h"
-#include "expect_error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 // Letters and digits that begin no other key.
 std::string random_text(std::size_t length, bool has_digits) {

@@ -5,19 +5,12 @@
 #include <chrono>
 #include <set>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/units.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 
 // The one breach of a check: it says something and is of this pass.
 Breach only(const std::vector<Breach>& breaches, Reason reason, const std::string& pass) {

@@ -3,10 +3,8 @@
 // A made machine: files under a root of the test's, tools as small scripts.
 #include "capture/doctor.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
@@ -19,9 +17,6 @@ std::string stat_line(int pid, const std::string& name) {
   }
   return line + "\n";
 }
-
-using testing::AllOf;
-using testing::HasSubstr;
 
 class Machine : public testing::Test {
  protected:

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/launcher.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "expect_error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 std::optional<LaunchedRank> rank_in(std::map<std::string, std::string> environment) {
   System system;

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/mark_module.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/file.h"
-#include "expect_error.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
 
 TEST(MarkModule, AnUnknownNameIsRefusedWithTheKnownOnes) {
   EXPECT_THAT(mark_modules(), Contains("transformers"));

@@ -6,23 +6,14 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <regex.h>
 
 #include "capture/subprocess.h"
-#include "expect_error.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::_;
-using testing::AllOf;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 NcuTool ncu_2022() {
   NcuTool ncu;

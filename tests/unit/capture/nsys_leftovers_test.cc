@@ -6,13 +6,12 @@
 #include <fstream>
 #include <string_view>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

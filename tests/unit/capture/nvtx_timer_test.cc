@@ -5,21 +5,13 @@
 #include <cstring>
 #include <random>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "capture/nvtx_library.h"
-#include "expect_error.h"
 #include "nvtx/range_file.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
 
 // A range file written by hand: what the reader may expect of the library, byte for byte.
 class MadeFile {

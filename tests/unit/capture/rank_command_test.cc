@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/rank_command.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "capture/workload.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(RankCommand, TheProgramIsFoundBehindTheLaunchersOptions) {
   const auto program = [](const char* line) {

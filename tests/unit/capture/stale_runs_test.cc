@@ -7,8 +7,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,12 +14,10 @@
 #include "bundle/layout.h"
 #include "capture/subprocess.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 class MadeMachine : public testing::Test {
  protected:

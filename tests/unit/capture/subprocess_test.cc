@@ -6,20 +6,16 @@
 #include <fstream>
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "expect_error.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-using testing::_;
-using testing::HasSubstr;
 
 Process shell(const std::string& script) {
   return {{"/bin/sh", "-c", script}, {{"PATH", "/usr/bin:/bin"}, {"SEEN", "yes"}}};

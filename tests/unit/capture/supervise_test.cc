@@ -12,24 +12,18 @@
 #include <thread>
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "expect_error.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::_;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 bool is_alive(pid_t pid) {
   const std::string stat = read_pseudo_file(fmt::format("/proc/{}/stat", pid));

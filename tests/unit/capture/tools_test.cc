@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/tools.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "expect_error.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::_;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 // A tool that answers its questions the way nsys 2022.4 does, or in the words given.
 std::string nsys_script(const std::string& version, const std::string& reports) {

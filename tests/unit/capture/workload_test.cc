@@ -3,21 +3,12 @@
 
 #include <filesystem>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "capture/subprocess.h"
-#include "expect_error.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
-using testing::UnorderedElementsAre;
 
 TEST(WorkArgv, TheProgramIsFoundOnPathAndArgumentsStandBehind) {
   const TemporaryDirectory directory;

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/args.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "expect_error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::_;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 
 class Args : public testing::Test {
  protected:

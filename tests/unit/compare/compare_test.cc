@@ -5,15 +5,11 @@
 #include <functional>
 #include <stdexcept>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "compare/statistics.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 RunSummary make_run(double tpot_ns, const std::string& label = "run") {
   RunSummary run;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "compare/compare.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr const char* kLength = "stages[stage=all].host_median_ns";
 constexpr const char* kPace = "pace.time_ns";

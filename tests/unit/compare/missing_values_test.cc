@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests of verdicts where some runs lack a value, a side has no kernels, or runs are on both sides.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "compare/compare.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr const char* kKey = "aggregates.tpot.p50_ns";
 

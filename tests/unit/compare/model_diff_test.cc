@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "compare/compare.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 RunSummary run_of(std::int64_t num_layers, std::int64_t num_passes,
                   std::vector<ModelPartAmount> parts, std::int64_t kernel_ns) {

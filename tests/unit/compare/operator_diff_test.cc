@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "compare/compare.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 RunSummary run_with(std::vector<OperatorAmount> operators, std::int64_t whole_ns) {
   RunSummary run;

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/compose.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/json.h"
 #include "config/options.h"
-#include "expect_error.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::_;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 std::string value_at(const Config& config, const std::string& path) {
   const Json* value = find_value(*config.tree, path);

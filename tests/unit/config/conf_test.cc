@@ -3,13 +3,12 @@
 // The files of conf/ themselves.
 #include <set>
 
-#include <gtest/gtest.h>
-
 #include "base/yaml.h"
 #include "config/compose.h"
 #include "config/embedded.h"
 #include "config/presets.h"
 #include "model/llm_goldens.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/override.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/json.h"
-#include "expect_error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::_;
-using testing::HasSubstr;
 
 std::string value_of(const std::string& argument) {
   return to_json_line(parse_value(parse_override(argument)));

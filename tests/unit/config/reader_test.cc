@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/reader.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/json.h"
 #include "config/compose.h"
-#include "expect_error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::_;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Optional;
-using testing::Pair;
-using testing::UnorderedElementsAre;
 
 class Reader : public testing::Test {
  protected:

@@ -5,11 +5,10 @@
 
 #include <random>
 
-#include <gtest/gtest.h>
-
 #include "analysis/model_trace.h"
 #include "analysis/rules_json.h"
 #include "config/presets.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -6,9 +6,8 @@
 
 #include <vector>
 
-#include <gtest/gtest.h>
-
 #include "export/thrift_writer.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

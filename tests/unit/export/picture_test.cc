@@ -7,9 +7,8 @@
 #include <map>
 #include <random>
 
-#include <gtest/gtest.h>
-
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

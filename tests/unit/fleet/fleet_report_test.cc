@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/merge/fleet_report.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "fleet/merge/merge.h"
 #include "fleet/summary/summary_file.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::Pair;
 
 RankSummary rank_of(std::int64_t rank, std::int64_t gemm_ns, std::int64_t norm_ns) {
   RankSummary summary;

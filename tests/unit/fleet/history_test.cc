@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/file.h"
 #include "base/json.h"
 #include "fleet/history/clickhouse.h"
@@ -16,6 +13,7 @@
 #include "fleet/summary/labels.h"
 #include "fleet/summary/summary_file.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

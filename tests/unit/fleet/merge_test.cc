@@ -3,19 +3,14 @@
 
 #include <algorithm>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "compare/statistics.h"
-#include "expect_error.h"
 #include "fleet/summary/columnar_file.h"
 #include "fleet/summary/summary_file.h"
 #include "results/duration_histogram.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 // Small values, so that ties are frequent.
 RankSummary random_rank(std::int64_t rank, SteadyRandom& random) {

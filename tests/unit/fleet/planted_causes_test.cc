@@ -9,11 +9,11 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include "compare/statistics.h"
 #include "fleet/merge/job_report.h"
 #include "results/duration_histogram.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

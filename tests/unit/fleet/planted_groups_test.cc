@@ -8,12 +8,12 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include "analysis/collectives.h"
 #include "compare/statistics.h"
 #include "fleet/merge/fleet_report.h"
 #include "fleet/merge/job_report.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

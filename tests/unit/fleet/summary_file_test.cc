@@ -3,12 +3,10 @@
 
 #include <algorithm>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/error.h"
 #include "compare/statistics.h"
 #include "fleet/summary/columnar_file.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/graph_annotations.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::Pair;
-using testing::UnorderedElementsAre;
 
 TEST(GraphAnnotations, TheInnermostNameOfANodeCounts) {
   const GraphAnnotations names = parse_graph_annotations(R"({

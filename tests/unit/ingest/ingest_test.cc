@@ -6,19 +6,15 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "expect_error.h"
 #include "made_sqlite.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr const char* kExport = "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT)";
 constexpr const char* kSummary = "Total Time (ns),Instances,Name\n100,2,gemm\n";

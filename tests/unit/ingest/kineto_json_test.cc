@@ -4,25 +4,19 @@
 #include <chrono>
 #include <string>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <zlib.h>
 
-#include "expect_error.h"
 #include "ingest/ingest.h"
 #include "ingest/kineto_numbers.h"
 #include "temporary.h"
+#include "testing.h"
 #include "trace/device_label.h"
 #include "trace/op_inputs.h"
 
 namespace gpuwhy {
 namespace {
 
-using testing::_;
-using testing::Contains;
-using testing::ElementsAre;
 using testing::Field;
-using testing::HasSubstr;
 
 std::string gzipped(const std::string& text) {
   z_stream stream{};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/ncu_csv.h"
 
-#include <gtest/gtest.h>
-
 #include "base/error.h"
 #include "ingest/ncu_units.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/ncu_rep.h"
 
-#include <gtest/gtest.h>
-
-#include "expect_error.h"
 #include "ingest/ncu_report_writer.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

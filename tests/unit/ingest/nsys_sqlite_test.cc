@@ -2,22 +2,16 @@
 //
 // Exports whose numbers cannot be. What they hold otherwise is what tests/golden reads.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "analysis/graph_names.h"
 #include "analysis/profile.h"
-#include "expect_error.h"
 #include "ingest/ingest.h"
 #include "made_sqlite.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::_;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr const char* kTables =
     "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"

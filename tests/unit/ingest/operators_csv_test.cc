@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/operators_csv.h"
 
-#include <gtest/gtest.h>
-
 #include "base/error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -3,13 +3,13 @@
 #include <fstream>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "ingest/ingest.h"
 #include "ingest/kineto_outline.h"
 #include "made_sqlite.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/request_files.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/error.h"
-#include "expect_error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::vector<std::int64_t> tokens(const Requests& requests, std::size_t row) {
   const auto span = requests.tokens_of(row);

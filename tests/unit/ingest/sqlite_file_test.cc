@@ -10,23 +10,19 @@
 #include <random>
 #include <string>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "expect_error.h"
 #include "folders.h"
 #include "made_sqlite.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::_;
-using testing::HasSubstr;
 
 std::string text_of(const SqlValue& value) {
   switch (value.kind) {

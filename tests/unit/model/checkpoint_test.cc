@@ -3,22 +3,15 @@
 // Checkpoints' directories against configurations, and files that lie.
 #include "model/checkpoint.h"
 
-#include <gtest/gtest.h>
-
-#include "expect_error.h"
 #include "model/gguf.h"
 #include "model/llm_goldens.h"
 #include "model/made_checkpoint.h"
 #include "model/safetensors.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::AnyOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 // The keys llama.cpp writes for a model whose config.json is `config`.
 GgufWriter made_metadata(const Json& config, const std::string& arch) {

@@ -3,9 +3,8 @@
 // Other tools' formulas against their differences as a second program computed them.
 #include "model/conventions.h"
 
-#include <gtest/gtest.h>
-
 #include "model/llm_goldens.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -5,18 +5,11 @@
 
 #include <set>
 
-#include <gtest/gtest.h>
-
 #include "config/presets.h"
-#include "expect_error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 const std::vector<GpuSpec>& table() {
   static const std::vector<GpuSpec> kTable = gpu_table(embedded_yaml("hardware/gpus.yaml"));

@@ -3,20 +3,14 @@
 // Costs of models whose layers are not all alike: states, picked and compressed tokens, windows.
 //
 // Figures are worked out by hand from the published config.json, next to where they are expected.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/json.h"
 #include "config/presets.h"
-#include "expect_error.h"
 #include "model/llm.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 Json preset_config(const std::string& name) {
   return embedded_yaml("model/llm/" + name + ".yaml").at("config");

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a config.json may look like, and what it must not.
-#include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "expect_error.h"
 #include "model/llm_goldens.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 Json llama() {
   return golden_model("Llama-3.1-8B").at("config");

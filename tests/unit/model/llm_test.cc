@@ -6,15 +6,11 @@
 
 #include <cmath>
 
-#include <gtest/gtest.h>
-
-#include "expect_error.h"
 #include "model/llm_goldens.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 class Golden : public testing::TestWithParam<std::string> {
  protected:

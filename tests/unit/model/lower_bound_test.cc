@@ -6,10 +6,9 @@
 
 #include <cmath>
 
-#include <gtest/gtest.h>
-
 #include "config/presets.h"
 #include "model/llm_goldens.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

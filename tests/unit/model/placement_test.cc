@@ -3,17 +3,12 @@
 // What one GPU holds and sends, worked out by hand.
 #include "model/placement.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/json.h"
 #include "config/presets.h"
-#include "expect_error.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 Llm placed(const std::string& name) {
   return llm_from_config(embedded_yaml("model/llm/" + name + ".yaml").at("config"));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/roofline.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

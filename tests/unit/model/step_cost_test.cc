@@ -5,16 +5,11 @@
 #include <algorithm>
 #include <random>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "expect_error.h"
 #include "model/llm_goldens.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 struct Request {
   std::int64_t queries;

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/vision.h"
 
-#include <gtest/gtest.h>
-
-#include "expect_error.h"
 #include "model/llm_goldens.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 VisionShape tower(const std::string& model) {
   return golden_llm(model).vision.value();

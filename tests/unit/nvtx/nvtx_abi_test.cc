@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <iterator>
 
-#include <gtest/gtest.h>
+#include "testing.h"
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>

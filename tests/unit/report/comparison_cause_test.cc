@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <set>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "report/comparison_parts.h"
 #include "report/run_summary.h"
 #include "report/speed.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr const char* kPeriod = "steps[stage=step].period_median_ns";
 constexpr std::int64_t kMs = 1'000'000;

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "report/comparison_parts.h"
 #include "report/section_parts.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 MetricChange make_row(double base_ns, double candidate_ns, double ratio) {
   MetricChange row;

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The page of a comparison without a browser: names stay names, and every number is the JSON's.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/gzip_base64.h"
 #include "base/json.h"
 #include "base/json_path.h"
 #include "base/sha256.h"
-#include "expect_error.h"
 #include "report/ci.h"
 #include "report/comparison.h"
 #include "report/metrics.h"
 #include "report/run_summary.h"
 #include "report/section_parts.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 KernelAmount kernel(const std::string& name, const std::string& family, std::int64_t total_ns) {
   return {name, name, "cuda:0", row_name("decode"), family, "", total_ns, 10};

@@ -6,9 +6,6 @@
 #include <algorithm>
 #include <random>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_path.h"
@@ -18,14 +15,10 @@
 #include "report/metrics.h"
 #include "report/run_summary.h"
 #include "report/sections.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::AllOf;
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::Not;
 
 const std::vector<std::string> kHostile = {"a|b",
                                            "`code`",

@@ -6,22 +6,18 @@
 
 #include <cstdlib>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/file.h"
 #include "base/json.h"
-#include "expect_error.h"
 #include "folders.h"
 #include "gpuwhy/recording.h"
 #include "report/metric_catalog.h"
 #include "session/recording.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 
 const fs::path kRoot = fs::path(data_folder()) / ".." / "..";
 

@@ -5,19 +5,14 @@
 
 #include <cmath>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/gzip_base64.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "report/metrics.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 Metrics metrics_with(const std::string& name, std::size_t num_kernels) {
   Analysis analysis;

@@ -3,9 +3,6 @@
 // What a reader who has never seen a trace is told: what ran, how fast, what it is worth.
 #include "report/plain_words.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/json.h"
 #include "report/document.h"
 #include "report/key_words.h"
@@ -15,13 +12,10 @@
 #include "report/sections.h"
 #include "report/speed.h"
 #include "report/workload_words.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 constexpr std::int64_t kMs = 1'000'000;
 
@@ -118,8 +112,9 @@ TEST(PlainWords, ATimeThatIsNotKnownIsFollowedByWhatToType) {
   const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
   EXPECT_THAT(text(), HasSubstr("put an NVTX range around each step of the program"));
   metrics.ranges.resize(1);
-  EXPECT_THAT(text(), HasSubstr("(gpuwhy table ranges w0.json.gz lists them) and name it: gpuwhy analyze "
-                                "w0.json.gz --step NAME"));
+  EXPECT_THAT(text(),
+              HasSubstr("(gpuwhy table ranges w0.json.gz lists them) and name it: gpuwhy analyze "
+                        "w0.json.gz --step NAME"));
   metrics.possible_marks = {{"--mark step='loop'", 6, 1, 1}};
   EXPECT_THAT(text(), HasSubstr("Next: gpuwhy analyze w0.json.gz --mark step='loop'"));
   metrics.capture.file = "a b; rm.json";

@@ -7,8 +7,6 @@
 #include <string>
 #include <utility>
 
-#include <gtest/gtest.h>
-
 #include "analysis/engine_trace.h"
 #include "analysis/model_trace.h"
 #include "analysis/profile.h"
@@ -17,6 +15,7 @@
 #include "config/presets.h"
 #include "report/metrics.h"
 #include "sanitizers.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -2,17 +2,13 @@
 //
 // Tables that are wider than the terminal.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/text.h"
 #include "report/document.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 // A document with one table; each row has the same word in its second column.
 Document wide_document(std::size_t num_numbers) {

@@ -4,17 +4,13 @@
 #include <chrono>
 #include <stdexcept>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/file.h"
 #include "serve/last_statement.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 TEST(Drive, AServerThatEndsBeforeItIsReadyHasDied) {
   const TemporaryDirectory directory;

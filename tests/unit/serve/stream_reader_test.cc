@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/stream_reader.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 std::vector<std::string> data_of(const std::vector<std::string>& pieces) {
   EventLines lines;

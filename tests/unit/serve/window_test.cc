@@ -6,18 +6,12 @@
 #include <stdexcept>
 #include <thread>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/file.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 TEST(Window, EachEngineFindsItsWordInTheBody) {
   EXPECT_EQ(window_body({}, false), "{}");

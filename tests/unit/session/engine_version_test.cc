@@ -4,17 +4,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "session/rank_run.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
 
 TEST(EngineVersion, IsThatOfThePackageBesideTheProgram) {
   const TemporaryDirectory folder;

@@ -4,19 +4,13 @@
 #include "session/job_files.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "expect_error.h"
 #include "session/recording.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::_;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // Ten steps of one kernel and one all-reduce. Each rank calls itself pid 1 and its GPU cuda:0.
 std::string rank_json(int late_us, std::int64_t base_ns, std::int64_t zero_us, int num_tokens) {

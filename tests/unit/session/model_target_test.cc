@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/model_target.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "analysis/profile.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "config/compose.h"
-#include "expect_error.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 TEST(Target, PlaceholdersAreFilledOnceAndOtherBracesStay) {
   EXPECT_THAT(filled({"--model={model}", "{out}/{out}", "{\"a\":{}}", "{", "{model", "{other}"},

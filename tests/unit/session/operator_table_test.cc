@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/operator_table.h"
 
-#include <gtest/gtest.h>
-
 #include "base/file.h"
 #include "bundle/layout.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

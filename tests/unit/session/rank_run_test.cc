@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/rank_run.h"
 
-#include <gtest/gtest.h>
-
 #include "base/error.h"
 #include "session/rank_folder.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -2,17 +2,13 @@
 #include "session/recording.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "expect_error.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr const char* kMyRules = "stages: [{domain: \"\", text: loop, stage: decode}]\n";
 

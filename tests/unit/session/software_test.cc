@@ -5,23 +5,18 @@
 #include <filesystem>
 #include <fstream>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/json.h"
 #include "base/units.h"
 #include "capture/subprocess.h"
 #include "capture/tools.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
 
 namespace fs = std::filesystem;
 using std::string_literals::operator""s;
-using testing::HasSubstr;
-using testing::Optional;
-using testing::Pair;
 
 TEST(Software, NamesOfMetadataFolders) {
   EXPECT_THAT(package_of("torch-2.5.1+cu124.dist-info"), Optional(Pair("torch", "2.5.1+cu124")));

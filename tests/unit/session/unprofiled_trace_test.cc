@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/unprofiled_trace.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "analysis/stage_times.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 struct Marked {
   const char* domain;

@@ -3,7 +3,7 @@
 // Labels of GPUs by vendor.
 #include "trace/device_label.h"
 
-#include <gtest/gtest.h>
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

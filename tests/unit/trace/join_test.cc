@@ -3,9 +3,7 @@
 // Joining of recordings: whose rows are whose, and what cannot be joined.
 #include "trace/join.h"
 
-#include <gtest/gtest.h>
-
-#include "expect_error.h"
+#include "testing.h"
 #include "trace_builder.h"
 
 namespace gpuwhy {

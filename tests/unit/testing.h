@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What unit tests begin with: GoogleTest, its matchers, and errors that must be thrown.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -7,6 +9,23 @@
 #include "base/error.h"
 
 namespace gpuwhy {
+
+using testing::_;
+using testing::AllOf;
+using testing::AnyOf;
+using testing::Contains;
+using testing::ContainsRegex;
+using testing::Each;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Key;
+using testing::Not;
+using testing::Optional;
+using testing::Pair;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 // Runs `body`, which must throw an Error of this kind whose message (with context) and hint match.
 template <typename Body, typename What, typename Hint>
