@@ -13,13 +13,11 @@
 #include <thread>
 #include <utility>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "analysis/model_trace.h"
 #include "analysis/rules_json.h"
 #include "base/json.h"
 #include "config/presets.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

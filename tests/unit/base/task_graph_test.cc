@@ -14,12 +14,11 @@
 #include <thread>
 #include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "sanitizers.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/row.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "expect_error.h"
 #include "results/stage_role.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {

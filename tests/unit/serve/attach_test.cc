@@ -3,16 +3,11 @@
 
 #include <chrono>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "expect_error.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
-
-using testing::HasSubstr;
 
 // Neither the rest of the window nor a client is waited for.
 TEST(Attach, AServerThatOpensNoWindowIsToldOfAtOnce) {

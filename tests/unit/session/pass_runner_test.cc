@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/pass_runner.h"
 
-#include <gtest/gtest.h>
-
 #include "base/file.h"
 #include "temporary.h"
+#include "testing.h"
 
 namespace gpuwhy {
 namespace {
