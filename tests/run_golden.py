@@ -89,7 +89,8 @@ def fold(table, folder):
     table.write_text(ROW.sub(lambda row: row[1] + expectation(folder / row["name"], "err"), table.read_text()))
 
 
-def run(program, case):
+def arrange(case, directory):
+    """Puts the input of a case into a directory. The words that follow the program's name, and the environment to run it in."""
     words = shlex.split((case / "cmd").read_text(), comments=True)
     environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb"}
     environment.update((k, v) for k, v in os.environ.items() if k.endswith("SAN_OPTIONS"))
@@ -99,14 +100,20 @@ def run(program, case):
     if words[0] != "gpuwhy":
         sys.exit(f"{case}/cmd must run gpuwhy")
     inputs = case.parent / (case / "input_of").read_text().strip() if (case / "input_of").exists() else case
-    with tempfile.TemporaryDirectory() as directory:
-        for path in inputs.iterdir():
-            if path.name.endswith(".sqlite.sql"):
-                recording.make_sqlite(path, pathlib.Path(directory) / path.name.removesuffix(".sql"))
-            elif path.name not in ("cmd", "rows") and not path.name.startswith("expected."):
-                (shutil.copytree if path.is_dir() else shutil.copy)(path, pathlib.Path(directory) / path.name)
-        result = subprocess.run([program] + words[1:], cwd=directory, env=environment, capture_output=True, timeout=120)
-        texts = [result.stdout] + [path.read_bytes() for path in sorted(pathlib.Path(directory).rglob("metrics.json"))]
+    for path in inputs.iterdir():
+        if path.name.endswith(".sqlite.sql"):
+            recording.make_sqlite(path, directory / path.name.removesuffix(".sql"))
+        elif path.name not in ("cmd", "rows") and not path.name.startswith("expected."):
+            (shutil.copytree if path.is_dir() else shutil.copy)(path, directory / path.name)
+    return words[1:], environment
+
+
+def run(program, case):
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = pathlib.Path(scratch)
+        words, environment = arrange(case, directory)
+        result = subprocess.run([program] + words, cwd=directory, env=environment, capture_output=True, timeout=120)
+        texts = [result.stdout] + [path.read_bytes() for path in sorted(directory.rglob("metrics.json"))]
     return {"out": result.stdout.decode(errors="backslashreplace"),
             "keys": keys_now(case, result.stdout),
             "err": result.stderr.decode(errors="backslashreplace"),
