@@ -44,7 +44,7 @@ changed_pieces() {
   git diff --name-only "$base" -- src >build/changed || { pieces; return; } # a clone without history
   ninja -C "$build" -t deps | awk -v build="$build" '
     FILENAME != "-" { wanted[$1]; next }
-    /^[^ ].*: #deps/ { piece = /\/Unity\// ? $1 : ""; sub(/\.o:$/, "", piece) }
+    /^[^ ].*: #deps/ { piece = /^CMakeFiles\/gpuwhy[^\/]*\/Unity\// ? $1 : ""; sub(/\.o:$/, "", piece) }
     /^    / && piece { sub(/^.*\/src\//, "src/", $1); if ($1 in wanted) { delete wanted[$1]; ++changes[piece] } }
     END { for (piece in changes) print changes[piece], build "/" piece }' build/changed - | sort -k1,1nr -k2 >build/changed-pieces
   echo "tidy: $(wc -l <build/changed-pieces) pieces have $(wc -l <build/changed) files that changed since $base; at most $max_changed are checked" >&2
