@@ -261,7 +261,8 @@ def program_of(word):
         git("worktree", "remove", "--force", tree)  # of a run that was killed
         if git("worktree", "add", "--detach", tree, commit).returncode:
             sys.exit(f"same_bytes: git cannot make the worktree {tree}")
-        for step in (["--preset", "release"], ["--build", "--preset", "release", "--target", "gpuwhy", *MAKERS]):
+        # Warnings are errors, so that ccache has what other builds compiled.
+        for step in (["--preset", "release", "-DGPUWHY_WERROR=ON"], ["--build", "--preset", "release", "--target", "gpuwhy", *MAKERS]):
             made = subprocess.run(["cmake", *step], cwd=tree, env=environment, capture_output=True, text=True)
             if made.returncode:
                 sys.exit(f"same_bytes: {word} cannot be built\n{made.stdout[-4000:]}{made.stderr}")
