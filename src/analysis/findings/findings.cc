@@ -83,10 +83,14 @@ std::vector<StageLedger> scopes_of(const Analysis& analysis) {
     return stages;
   }
   if (analysis.is_summary && !analysis.kernels.empty()) {
-    StageLedger all{{RowKind::kRecording}, analysis.kernels[0].device, 1, {}};
+    std::vector<StageLedger> whole(1);
+    StageLedger& all = whole.front();
+    all.stage.kind = RowKind::kRecording;
+    all.device = analysis.kernels[0].device;
+    all.num_instances = 1;
     all.ledger.window_ns = analysis.kernel_ns;
     all.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = analysis.kernel_ns;
-    return {all};
+    return whole;
   }
   // A GPU whose model works all the time, or that ran no model, has only the capture.
   for (const StageLedger& capture : captures) {
