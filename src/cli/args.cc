@@ -255,6 +255,9 @@ std::string help_text(const Node& root) {
   if (command.rest != nullptr) {
     text.insert(text.find('\n', text.find("\nUsage: ") + 1), " -- PROGRAM [ARG...]");
   }
+  if (const std::size_t gap = text.find("\n\n\n"); gap != std::string::npos) {
+    text.erase(gap, 1);
+  }
   text += shared_rows(command);
   return command.examples.empty() ? text : text + "\nExamples:\n" + command.examples;
 }

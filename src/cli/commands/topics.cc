@@ -69,12 +69,9 @@ std::string topics_topic() {
 
 constexpr Topic kTopics[] = {
     {"topics", "The topics that gpuwhy explain TOPIC knows", topics_topic},
-    {"recording", "Options of commands that read a recording: a part of it, marks, counters",
-     recording_topic},
-    {"model", "Options that tell what a recording does not: the model, its batch, the GPU",
-     model_topic},
-    {"output", "Options of commands that print results: JSON, pages of it, the verdict alone",
-     output_topic},
+    {"recording", "Options of a recording: a part of it, marks, counters", recording_topic},
+    {"model", "Options of its model: name, batch, context, parallelism", model_topic},
+    {"output", "Options of output: JSON, pages of it, the verdict alone", output_topic},
     {"words", "The findings, buckets and terms that gpuwhy explain WORD knows", words_topic}};
 
 }  // namespace
