@@ -78,8 +78,8 @@ std::vector<StageRule> stages_in(const Json& file, const std::string& name,
     const auto text = [&](const char* key) {
       return text_of_rule(row.value(key, Json()), name, fmt::format("{}: {}", where, key));
     };
-    const RowName stage = parse_stage_name(text("stage"), printable(name) + ": " + where);
-    stages.push_back({text("domain"), text("text"), stage.stage});
+    stages.push_back({text("domain"), text("text"),
+                      parse_stage_name(text("stage"), printable(name) + ": " + where).stage});
   });
   return stages;
 }

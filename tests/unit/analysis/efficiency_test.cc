@@ -141,9 +141,10 @@ TEST(Efficiency, OfAModelWithoutACostSaysWhy) {
 TEST(Efficiency, TokensThatTheMatrixProductsContradictAreRefused) {
   Made made;
   made.add("prefill", 60'000'000).add("decode", 50'000'000, std::nullopt, std::nullopt, false);
-  made.analysis().operators.emplace().rates.rows = {{"prefill", 4096, 14336, 64, 64 * 7},
-                                                    {"prefill", 14336, 4096, 32, 32 * 512},
-                                                    {"decode", 14336, 4096, 32 * 40, 32 * 40 * 4}};
+  made.analysis().operators.emplace().rates.rows = {
+      {row_name("prefill"), 4096, 14336, 64, 64 * 7},
+      {row_name("prefill"), 14336, 4096, 32, 32 * 512},
+      {row_name("decode"), 14336, 4096, 32 * 40, 32 * 40 * 4}};
   EfficiencySetup setup = setup_for("Llama-3.1-8B");
   setup.prompt_tokens = 128;
   setup.batch = 4;

@@ -302,7 +302,7 @@ TEST(Findings, EvidenceHasTimeInTheSteadyPhase) {
 
 TEST(Findings, AttentionInPartsAndAnOldGeneration) {
   Analysis analysis = analysis_with({});
-  analysis.kernel_chains = {{"all", "cuda:0", 24, 800'000'000, 300'000'000, 0, 0, 0}};
+  analysis.kernel_chains = {{row_name("all"), "cuda:0", 24, 800'000'000, 300'000'000, 0, 0, 0}};
   EXPECT_EQ(find_findings(analysis, {}).found.at(0).id, "unfused_attention");
   EXPECT_EQ(find_findings(analysis, {}).found.at(0).saving_ns, 500'000'000);
   // Its products at a tenth of the peak: at the peak they take 30 of their 300 ms.
@@ -420,7 +420,7 @@ TEST(Findings, MatrixProductsOffTheTensorCoresAreBoundedByWhatTheseCanDo) {
 
 TEST(Findings, KernelsInARowCouldBeFused) {
   Analysis analysis = analysis_with({});
-  analysis.kernel_chains = {{"all", "cuda:0", 0, 0, 0, 10'000, 90'000'000, 40'000'000}};
+  analysis.kernel_chains = {{row_name("all"), "cuda:0", 0, 0, 0, 10'000, 90'000'000, 40'000'000}};
   const Findings findings = find_findings(analysis, {});
   ASSERT_THAT(ids_of(findings), ElementsAre("fusion"));
   EXPECT_EQ(findings.found[0].saving_ns, 50'000'000)
@@ -433,7 +433,7 @@ TEST(Findings, KernelsInARowCouldBeFused) {
 TEST(Findings, AFixForOneComputationHasABoundOfItsOwn) {
   Analysis analysis = analysis_with({});
   analysis.capture.format.tool_id = "kineto";
-  KernelChains chains{"all", "cuda:0", 0, 0, 0, 10'000, 90'000'000, 40'000'000};
+  KernelChains chains{row_name("all"), "cuda:0", 0, 0, 0, 10'000, 90'000'000, 40'000'000};
   chains.row_kernels = "neg bf16, CatArrayBatchedCopy, mul bf16, add bf16";
   chains.num_rows = 24;
   chains.row_ns = 20'000'000;
@@ -453,7 +453,7 @@ TEST(Findings, AFixForOneComputationHasABoundOfItsOwn) {
 TEST(Findings, OneChangeForTwoFindingsIsToldOnce) {
   Analysis analysis = analysis_with({{Bucket::kLaunchLate, 300'000'000}});
   analysis.capture.format.tool_id = "kineto";
-  analysis.kernel_chains = {{"all", "cuda:0", 0, 0, 0, 10'000, 90'000'000, 10'000'000}};
+  analysis.kernel_chains = {{row_name("all"), "cuda:0", 0, 0, 0, 10'000, 90'000'000, 10'000'000}};
   const Findings findings = find_findings(analysis, {});
   ASSERT_THAT(ids_of(findings), ElementsAre("launch_bound", "fusion"));
   EXPECT_THAT(findings.found[0].next, HasSubstr("torch.compile(mode=\"reduce-overhead\")"));
@@ -590,7 +590,7 @@ TEST(Findings, TheSameTimeIsNotCountedTwice) {
   analysis.copies = {{"cuda:0", "host_to_device", "pageable", 10, 1'000'000'000, 50'000'000}};
   analysis.devices[0].compute_major = 7;
   add_kernel(analysis, "volta_sgemm_128x64_tn", "gemm", 100, 5'000'000);
-  analysis.kernel_chains = {{"all", "cuda:0", 0, 0, 0, 20'000, 100'000'000, 0}};
+  analysis.kernel_chains = {{row_name("all"), "cuda:0", 0, 0, 0, 20'000, 100'000'000, 0}};
   const Findings findings = find_findings(analysis, {});
   EXPECT_THAT(ids_of(findings),
               ElementsAre("launch_bound", "gemm_off_tensor_cores", "exposed_copy", "fusion"));

@@ -96,9 +96,9 @@ TEST(CompareOperators, SeveralRunsTellNoiseFromMoves) {
   std::vector<RunSummary> base;
   std::vector<RunSummary> candidate;
   for (int i = 0; i < 6; ++i) {
-    base.push_back(run_with({{"MUL_MAT", "", 1000 + i, 1}, {"ADD", "", 100 + 20 * (i % 3), 1}}, 0));
+    base.push_back(run_with({{"MUL_MAT", {}, 1000 + i, 1}, {"ADD", {}, 100 + 20 * (i % 3), 1}}, 0));
     candidate.push_back(
-        run_with({{"MUL_MAT", "", 700 + i, 1}, {"ADD", "", 100 + 20 * ((i + 1) % 3), 1}}, 0));
+        run_with({{"MUL_MAT", {}, 700 + i, 1}, {"ADD", {}, 100 + 20 * ((i + 1) % 3), 1}}, 0));
   }
   const Comparison comparison = compare_runs(base, candidate, {});
   const OperatorChange* matmul = row_of(comparison.operators, "MUL_MAT", "");
@@ -115,10 +115,10 @@ TEST(CompareOperators, SeveralRunsTellNoiseFromMoves) {
 // A product of other sizes is other work: its time is not that of a slower one.
 TEST(CompareOperators, ShapesThatBothSidesKnowAreRows) {
   const RunSummary base = run_with(
-      {{"aten::mm", "", 1000, 10, "8x8 x 8x8, bf16"}, {"aten::mm", "", 500, 1, "64x8 x 8x8, bf16"}},
+      {{"aten::mm", {}, 1000, 10, "8x8 x 8x8, bf16"}, {"aten::mm", {}, 500, 1, "64x8 x 8x8, bf16"}},
       1500);
   const RunSummary candidate = run_with(
-      {{"aten::mm", "", 900, 10, "8x8 x 8x8, bf16"}, {"aten::mm", "", 1600, 3, "64x8 x 8x8, bf16"}},
+      {{"aten::mm", {}, 900, 10, "8x8 x 8x8, bf16"}, {"aten::mm", {}, 1600, 3, "64x8 x 8x8, bf16"}},
       2500);
   const OperatorComparison changes = operator_changes(base, candidate);
   ASSERT_EQ(changes.rows.size(), 2U);
@@ -130,7 +130,7 @@ TEST(CompareOperators, ShapesThatBothSidesKnowAreRows) {
 
   // One side without shapes: one row, as before.
   const OperatorComparison mixed =
-      operator_changes(base, run_with({{"aten::mm", "", 2500, 13}}, 2500));
+      operator_changes(base, run_with({{"aten::mm", {}, 2500, 13}}, 2500));
   ASSERT_EQ(mixed.rows.size(), 1U);
   EXPECT_EQ(mixed.rows[0].base.shape, "");
   EXPECT_EQ(mixed.rows[0].base.calls, 11);
@@ -156,8 +156,8 @@ TEST(CompareOperators, ARunThatRecordedNothingIsNotTakenApart) {
 
 TEST(CompareOperators, CountsOfStrangersDoNotOverflow) {
   constexpr std::int64_t kLarge = 1'000'000'000'000'000'000;
-  const OperatorComparison changes = operator_changes(run_with({{"ADD", "", kLarge, 1}}, kLarge),
-                                                      run_with({{"ADD", "", 1, kLarge}}, 1));
+  const OperatorComparison changes = operator_changes(run_with({{"ADD", {}, kLarge, 1}}, kLarge),
+                                                      run_with({{"ADD", {}, 1, kLarge}}, 1));
   ASSERT_EQ(changes.rows.size(), 1U);
   EXPECT_EQ(changes.rows[0].calls_ns + changes.rows[0].duration_ns, 1 - kLarge);
 }

@@ -32,7 +32,8 @@ RunSummary make_run(const std::string& name, double tpot_ns, std::int64_t gemm_n
   run.kernels = {kernel(name + "_gemm", "gemm", gemm_ns), kernel(name, name, 300),
                  kernel("norm", "norm", 200)};
   run.kernel_ns = gemm_ns + 300 + 200 + 7;
-  run.ledgers = {{name, "cuda:0", gemm_ns + 1000, {{"compute", gemm_ns}, {"sync", 1000}}}};
+  run.ledgers = {
+      {row_name(name), "cuda:0", gemm_ns + 1000, {{"compute", gemm_ns}, {"sync", 1000}}}};
   run.operators = {{name, row_name("decode"), gemm_ns, 3}, {"ADD x", row_name("decode"), 50, 1}};
   run.operators_whole_ns = gemm_ns + 60;
   run.operators_time = name;

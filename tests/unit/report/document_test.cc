@@ -930,7 +930,7 @@ TEST(Stakeholder, SaysWhenHowLongAStepTakesAndWhatTheProfilerDoes) {
   EXPECT_THAT(text(), HasSubstr("recorded on 2026-11-02 14:03:05 UTC for "));
   EXPECT_THAT(text(), HasSubstr("One step takes 10.0 ms (median of 12)."));
   EXPECT_THAT(text(), HasSubstr("how much is not known here"));
-  metrics.overhead = {{"step", 10e6, 12e6, 0.2}};
+  metrics.overhead = {{row_name("step"), 10e6, 12e6, 0.2}};
   metrics.aggregates.source = "the recording";
   EXPECT_THAT(text(), HasSubstr("which made the program up to 20.0 % slower"));
   metrics.aggregates.source = "the baseline pass";
