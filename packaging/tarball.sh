@@ -20,7 +20,7 @@ program=$work/$name/bin/gpuwhy
 "$program" completion bash >"$work/$name/share/bash-completion/completions/gpuwhy"
 "$program" completion zsh >"$work/$name/share/zsh/site-functions/_gpuwhy"
 "$program" completion fish >"$work/$name/share/fish/vendor_completions.d/gpuwhy.fish"
-"$program" skill >"$work/$name/share/gpuwhy/skills/gpuwhy/SKILL.md"
+"$program" mcp --skill >"$work/$name/share/gpuwhy/skills/gpuwhy/SKILL.md"
 cp docs/gpuwhy.1 "$work/$name/share/man/man1/"
 cp LICENSE README.md CHANGELOG.md "$work/$name/share/doc/gpuwhy/"
 SOURCE_DATE_EPOCH=$time python3 packaging/sbom.py --out "$work/$name/share/doc/gpuwhy/gpuwhy.spdx.json"

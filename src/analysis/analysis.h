@@ -234,7 +234,4 @@ struct Analysis {
 // The analysis of a kernel summary: no stages, no ledger, no devices.
 Analysis analyze_summary(const KernelSummary& summary, const Rules& rules);
 
-// The first `n` rows of the table; `records` are sorted by total time.
-std::vector<KernelRecord> top_n_kernels(const std::vector<KernelRecord>& records, std::size_t n);
-
 }  // namespace gpuwhy

@@ -193,9 +193,4 @@ void finish_kernel_table(Analysis& analysis) {
   }
 }
 
-std::vector<KernelRecord> top_n_kernels(const std::vector<KernelRecord>& records, std::size_t n) {
-  return {records.begin(),
-          records.begin() + static_cast<std::ptrdiff_t>(std::min(n, records.size()))};
-}
-
 }  // namespace gpuwhy

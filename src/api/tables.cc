@@ -272,8 +272,9 @@ TableResult launches(const Shared& recording) {
 TableResult requests(const Shared& recording) {
   const Profile& profile = recording->profile;
   if (!profile.requests) {
-    return not_there("there are no requests: no file of them was given",
-                     "give what clients measured as requests: docs/requests.md");
+    return not_there(
+        "there are no requests: no file of them was given",
+        "give what clients measured as requests, or --requests FILE: docs/requests.md");
   }
   ArrowColumn table = table_of(outline_requests(*profile.requests, profile.analysis));
   // Of the few rows of metrics.json: these are all.
@@ -311,26 +312,24 @@ constexpr TableInfo kTables[] = {
      list_of<&Metrics::silent_rules>},
     {"stages", "Stages: CPU time and kernel time of their marks", "stages",
      list_of<&Metrics::stages>},
-    {"steps", "Each run through a stage: start, length on CPU and GPU, period", nullptr,
+    {"steps", "Each run through a stage: length on CPU and GPU", nullptr,
      [](const Shared& r) -> TableResult {
        return {step_table(r->profile.analysis), {}, {}};
      }},
     {"ledger", "Where GPU time went, by stage and GPU", "ledger", list_of<&Metrics::ledgers>},
     {"idle_causes", "Idle GPU time by what the CPU did", nullptr, list_of<&Metrics::idle_causes>},
     {"kernels", "Kernels by total time, per stage and GPU", "kernels", list_of<&Metrics::kernels>},
-    {"launches", "Each kernel that ran: time, stage, stream, shape, pass, layer", nullptr,
-     launches},
+    {"launches", "Each kernel that ran: time, stage, shape, pass, layer", nullptr, launches},
     {"families", "Kernel time by family: GEMM, attention, ...", "families",
      list_of<&Metrics::families>},
-    {"layers", "The model, read from the order of its kernels: passes, layers, parts", "model",
+    {"layers", "The model: passes, layers, parts, by order of kernels", "model",
      structure_list<&StructureSummary::parts>},
     {"passes", "Kinds of passes of the model", nullptr, structure_list<&StructureSummary::passes>},
     {"slow_layers", "Layers that took longer than others of their kind", nullptr,
      structure_list<&StructureSummary::slow_layers>},
     {"slow_passes", "Passes that took longer than the median, and why", nullptr,
      structure_list<&StructureSummary::slow_passes>},
-    {"requests", "Requests of clients, joined to steps; needs --requests FILE", "requests",
-     requests},
+    {"requests", "Requests of clients joined to steps: --requests FILE", "requests", requests},
     {"operators", "Operators of a framework by time", "operators",
      [](const Shared& r) -> TableResult {
        return r->metrics.operators ? TableResult{table_of(r->metrics.operators->rows), {}, {}}
@@ -349,11 +348,11 @@ constexpr TableInfo kTables[] = {
      list_of<&Metrics::ranges>},
     {"host_phases", "Parts of a step on the CPU, as engines mark them", "host_phases",
      list_of<&Metrics::host_phases>},
-    {"counters", "What ncu measured, launch by launch; needs --ncu FILE", "counters",
+    {"counters", "What ncu measured, launch by launch: --ncu FILE", "counters",
      [](const Shared& r) -> TableResult {
-       return r->metrics.counters
-                  ? TableResult{table_of(r->metrics.counters->kernels), {}, {}}
-                  : not_there("there are no counters: no file of ncu was given", "give it as ncu");
+       return r->metrics.counters ? TableResult{table_of(r->metrics.counters->kernels), {}, {}}
+                                  : not_there("there are no counters: no file of ncu was given",
+                                              "give it as ncu, or --ncu FILE");
      }},
     {"data_quality", "What was imperfect in the recording", "quality",
      list_of<&Metrics::data_quality>},

@@ -97,8 +97,8 @@ struct Command {
   void add(const std::vector<Option>& more) {
     options.insert(options.end(), more.begin(), more.end());
   }
-  void add(OptionGroup group, std::vector<Option> more) {
-    share_options(group, more);
+  void add(OptionGroup of, std::vector<Option> more) {
+    share_options(of, more);
     add(more);
   }
 };

@@ -163,7 +163,7 @@ def main():
     assert set(MODELS) <= {path.name for path in paths}, "recordings are missing"
     num_models = num_silent = all_named = all_agreed = 0
     for path in paths:
-        result = run(options.program, "layers", str(path), "--json")
+        result = run(options.program, "analyze", str(path), "--json")
         structure = json.loads(result.stdout)["structure"] if result.returncode == 0 and result.stdout else None
         if not structure:
             continue

@@ -154,7 +154,8 @@ class Database {
 
 std::string known_column(Random& random) {
   static const std::vector<std::string> kNames =
-      column_names<NsysStringColumns, NsysGpuColumns, NsysKernelColumns, NsysCopyColumns, NsysCallColumns, NsysNvtxColumns, NsysNodeColumns, NsysDeviceColumns,
+      column_names<NsysStringColumns, NsysGpuColumns, NsysKernelColumns, NsysCopyColumns,
+                   NsysCallColumns, NsysNvtxColumns, NsysNodeColumns, NsysDeviceColumns,
                    OldNsysDeviceColumns>();
   return sql_quoted(one_of(kNames, random));
 }
