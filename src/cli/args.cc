@@ -381,9 +381,9 @@ std::string wrapped_help(const std::string& text, std::size_t width) {
   std::string lines;
   for (const std::string_view line : split(text, '\n')) {
     // A row goes on below its text, which blanks divide from its name.
-    const std::size_t text = line.find_first_not_of(' ', line.find("  ", 2));
-    const bool is_row = line.find_first_not_of(' ') == 2 && text != std::string_view::npos;
-    lines += wrapped(line, width, is_row ? text : 2) + "\n";
+    const std::size_t column = line.find_first_not_of(' ', line.find("  ", 2));
+    const bool is_row = line.find_first_not_of(' ') == 2 && column != std::string_view::npos;
+    lines += wrapped(line, width, is_row ? column : 2) + "\n";
   }
   lines.pop_back();  // the text ends with a line break
   return lines;

@@ -21,7 +21,6 @@
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/recording_options.h"
-#include "ingest/ingest.h"
 #include "report/sections.h"
 
 namespace gpuwhy {
