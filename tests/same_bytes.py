@@ -288,10 +288,10 @@ sys.exit(result.returncode)
 
 def self_test(program, makers, scratch):
     """Plants a changed digit in standard output and in a file. Each must be found, and nothing else."""
-    cases = [case for case in [*goldens(), *fleets(makers)] if case.name in ("golden/analyze-out", "golden/kernels-csv", "fleet/ranks")]
+    cases = [case for case in [*goldens(), *fleets(makers)] if case.name in ("golden/analyze-out", "golden/table-kernels-csv", "fleet/ranks")]
     assert len(cases) == 3, cases
     for number, (name, expected) in enumerate([(None, set()), ("metrics.json", {"golden/analyze-out/report/metrics.json"}),
-                                               ("", {"golden/analyze-out/cmd.stdout", "golden/kernels-csv/cmd.stdout", *(
+                                               ("", {"golden/analyze-out/cmd.stdout", "golden/table-kernels-csv/cmd.stdout", *(
                                                    f"fleet/ranks/{key}.stdout" for key in FLEETS["ranks"][1])})]):
         liar = scratch / f"liar{number}"
         liar.write_text(LIAR.format(python=sys.executable, program=program, name=name))

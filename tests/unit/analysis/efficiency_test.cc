@@ -18,7 +18,13 @@ GpuMatch gpu(const std::string& name) {
 // An analysis as analyze() leaves it: instances are laid end to end.
 class Made {
  public:
-  Made() { analysis_.devices = {{"cuda:0", "NVIDIA GeForce RTX 5090", 0, 1, 170, 0, 0}}; }
+  Made() {
+    analysis_.devices = {{.device = "cuda:0",
+                          .name = "NVIDIA GeForce RTX 5090",
+                          .num_kernels = 1,
+                          .num_sms = 170,
+                          .busy_stage = {}}};
+  }
 
   Made& add(const std::string& stage, std::int64_t duration_ns,
             std::optional<std::int64_t> tokens = std::nullopt,
@@ -341,7 +347,11 @@ TEST(Efficiency, SeveralGpusShareTheWork) {
   made.add("prefill", 1'000'000'000, 2048);
   const double one = row(efficiency_of(made.analysis(), setup_for("Llama-3.1-8B")), "prefill")
                          .mfu.wall_fraction.value();
-  made.analysis().devices.push_back({"cuda:1", "NVIDIA GeForce RTX 5090", 0, 1, 170, 0, 0});
+  made.analysis().devices.push_back({.device = "cuda:1",
+                                     .name = "NVIDIA GeForce RTX 5090",
+                                     .num_kernels = 1,
+                                     .num_sms = 170,
+                                     .busy_stage = {}});
   const Efficiency two = efficiency_of(made.analysis(), setup_for("Llama-3.1-8B"));
   EXPECT_EQ(two.num_gpus, 2);
   EXPECT_DOUBLE_EQ(row(two, "prefill").mfu.wall_fraction.value(), one / 2);

@@ -21,7 +21,7 @@ Analysis analysis_with(const std::vector<Part>& parts, const std::string& stage 
   Analysis analysis;
   analysis.capture.has_cuda = true;
   analysis.capture_ns = 1'000'000'000;
-  analysis.devices = {{"cuda:0", "Some GPU", 0, 1}};
+  analysis.devices = {{.device = "cuda:0", .name = "Some GPU", .num_kernels = 1, .busy_stage = {}}};
   StageLedger row;
   row.stage = row_name(stage);
   row.device = "cuda:0";

@@ -79,7 +79,11 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   analysis.stage_times = {times("prefill"), times("decode")};
   analysis.baseline = {times("prefill"), times("decode_step"), times(name)};
   analysis.overheads = {{row_name("decode"), 1e6, 1.4e6, 0.4}};
-  analysis.devices = {{"cuda:0", name, 12'000'000, 40}};
+  analysis.devices = {{.device = "cuda:0",
+                       .name = name,
+                       .busy_ns = 12'000'000,
+                       .num_kernels = 40,
+                       .busy_stage = {}}};
   StageLedger ledger{row_name("decode"), "cuda:0", 3, {}};
   ledger.ledger.window_ns = 15'000'000;
   ledger.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = 5'000'000;

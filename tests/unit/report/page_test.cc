@@ -19,7 +19,8 @@ Metrics metrics_with(const std::string& name, std::size_t num_kernels) {
   analysis.capture.has_cuda = true;
   analysis.kernel_ns = 1000;
   analysis.capture_ns = 2000;
-  analysis.devices.push_back({"cuda:0", name, 1000, 1, 0, 0, 0, 0, 0});
+  analysis.devices.push_back(
+      {.device = "cuda:0", .name = name, .busy_ns = 1000, .num_kernels = 1, .busy_stage = {}});
   for (std::size_t i = 0; i < num_kernels; ++i) {
     KernelRecord row;
     row.kernel_name = name + std::to_string(i);
