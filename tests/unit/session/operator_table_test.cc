@@ -84,7 +84,7 @@ TEST(OperatorTable, OfABundleOfAnEarlierVersionIsFound) {
 TEST(OperatorTable, AWordOfARowIsNoStage) {
   const TemporaryDirectory bundle;
   std::filesystem::create_directories(bundle.path() / "baseline");
-  write_file(bundle.path() / kOperatorsFile,
+  write_file(bundle.path() / layout::kOperatorTable,
              "kind,stage,op,calls,total_ns\noperator,capture,ADD,1,90\noperator,capture,MUL,1,80\n"
              "operator,,SUB,1,70\n");
   Evidence evidence;
