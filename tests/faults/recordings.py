@@ -153,7 +153,7 @@ RECORDINGS = {
     "trees that share leaves, defaults": (share_leaves_of_defaults, "is damaged"),
     "pointers to one record": (share_records, "is damaged"),
 }
-COMMANDS = {"kernels": ["kernels"], "analyze": ["analyze"], "analyze --out": ["analyze", "--out", "{}"], "report html": ["report", "--format", "html"]}
+COMMANDS = {"table kernels": ["table kernels"], "analyze": ["analyze"], "analyze --out": ["analyze", "--out", "{}"], "report html": ["report", "--format", "html"]}
 
 
 def used_s(pid):
@@ -209,7 +209,7 @@ def main(asked, scratch):
         maker.join()
         assert maker.exitcode == 0, name
         for what, words in {"analyze --plan": ["analyze", "--plan"], **COMMANDS}.items():
-            argv = [asked.program, words[0], recording, *[word.replace("{}", str(place / "out")) for word in words[1:]]]
+            argv = [asked.program, *words[0].split(), recording, *[word.replace("{}", str(place / "out")) for word in words[1:]]]
             outcomes.add(what, name, lambda: judge(asked, argv, place, recording, refusal))
         assert len(list(place.rglob("*"))) < 100, "a file for each of them"
     place = scratch / "trigger"

@@ -32,13 +32,14 @@ def shapes():
 
 def passes_of(program, path):
     """Kernels and kind of each pass, by process."""
-    result = subprocess.run([program, "layers", str(path), "--kernels"], capture_output=True, text=True, timeout=300)
+    result = subprocess.run([program, "table", "launches", str(path), "--format", "csv"], capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr
     counts = collections.defaultdict(collections.Counter)
     kinds = {}
     for row in csv.DictReader(result.stdout.splitlines()):
-        counts[int(row["pid"])][int(row["number"])] += 1
-        kinds[int(row["pid"]), int(row["number"])] = row["kind"]
+        if row["pass"]:
+            counts[int(row["pid"])][int(row["pass_number"])] += 1
+            kinds[int(row["pid"]), int(row["pass_number"])] = row["pass_kind"]
     return {pid: [(passes[number], kinds[pid, number]) for number in sorted(passes)] for pid, passes in counts.items()}
 
 

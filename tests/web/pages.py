@@ -61,7 +61,7 @@ def main():
                  browser.page(asked.program, browser.golden("analyze-graph", folder), folder, "graph", leastNumbers=5),
                  browser.page(asked.program, browser.golden("analyze-requests", folder), folder, "requests", leastNumbers=5,
                               extra=["--requests", requests]),
-                 browser.page(asked.program, browser.golden("layers", folder), folder, "layers", leastNumbers=5, model=True),
+                 browser.page(asked.program, browser.golden("table-layers", folder), folder, "layers", leastNumbers=5, model=True),
                  browser.page(asked.program, browser.golden("analyze-nocuda", folder), folder, "nocuda", leastNumbers=0)]
         counted = browser.golden("analyze-sqlite-ncu", folder)
         counters = folder / "counters.csv"
