@@ -153,7 +153,7 @@ void add_attribution(Profile& profile) {
 
 // Where the gaps between kernels go: to the timeline, and to what explains late tokens.
 GapSink gap_sink_of(Handover& at) {
-  const GapSink to_timeline = at.maker ? at.maker->gap_sink() : GapSink();
+  GapSink to_timeline = at.maker ? at.maker->gap_sink() : GapSink();
   if (!at.options.has_requests) {
     return to_timeline;
   }

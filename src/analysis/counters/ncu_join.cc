@@ -66,7 +66,7 @@ RowName stage_of(const Counters& counters, const CounterResult& result) {
     if (counters.strings[range.domain] != "LLM") {
       continue;
     }
-    const RowName row = row_name(name);
+    RowName row = row_name(name);
     if (role_of(row) == StageRole::kPrefill) {
       return row;
     }
