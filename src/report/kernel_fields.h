@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Field descriptions of efficiency, kernels, operators and counters: see metric_fields.h.
+// Field descriptions of efficiency, kernels and counters: see metric_fields.h.
 #pragma once
 
 #include "report/metrics.h"

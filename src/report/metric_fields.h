@@ -2,10 +2,8 @@
 //
 // Field descriptions of metrics.json: key, member, unit, count key, sources, formula, sentence.
 //
-// The only place that knows them. Reading and writing of the file, its schema, the table of keys in
-// docs/metrics.md, `gpuwhy explain` and the paths of values in reports are all derived from these
-// rows: a visitor is called with each field of a struct. A member function is a value computed from
-// others, written and never read. Full definitions, with their known errors, are in
+// Those of rows that have a header in results/ are there, beside the row; what is derived from a
+// description, results/field.h says. Full definitions, with their known errors, are in
 // docs/metrics.md.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Field descriptions of capture, findings, machine, stages and ledgers: see metric_fields.h.
+// Field descriptions of capture, findings, stages and ledgers: see metric_fields.h.
 #pragma once
 
 #include "report/metrics.h"
