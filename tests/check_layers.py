@@ -36,7 +36,7 @@ MIN_COMMENT_SHARE = 0.09  # whole-line comments of non-blank lines, licence line
 HEAD = re.compile(r"(?:// SPDX[^\n]*\n)?(?://\n)*((?:// ?[^\n]+\n)*)")
 QUESTION = re.compile(r"(What|Who|Where|Which|When|How|Why|Did|Does|Is|Are)\b|[^.:]*\?")
 
-LAYER = re.compile(r"^layer\((\w+)\s+USES((?:\s+\w+)*?)\s+SOURCES\b", re.M)
+LAYER = re.compile(r"^layer\((\w+)\s+USES((?:\s+[a-z]+\b)*)", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"(([a-z_]+)/[^"]*)"', re.M)
 ANY_INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)[^;\n]*\{", re.M)

@@ -33,7 +33,7 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
   });
 }
 
-KernelRole role_of(std::string_view family, std::string_view name) {
+KernelRole kernel_role_of(std::string_view family, std::string_view name) {
   static constexpr std::array<std::pair<std::string_view, KernelRole>, 11> kRoles = {{
       {"gemm", KernelRole::kGemm},
       {"gemv", KernelRole::kGemm},
@@ -82,7 +82,7 @@ KernelSymbols find_symbols(const Trace& trace, const KernelFamilies& families) {
   for (const StringId name : families.names()) {
     std::uint32_t& symbol = symbols.of_name[static_cast<std::size_t>(name)];
     const std::string text = lower_without_digits(trace.strings[name]);
-    const KernelRole role = role_of(families[name], text);
+    const KernelRole role = kernel_role_of(families[name], text);
     if (role == KernelRole::kGemm) {
       symbol = KernelSymbols::kGemm;
       continue;

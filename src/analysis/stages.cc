@@ -27,9 +27,9 @@ namespace {
 
 constexpr const char* kStageRules = "conf/rules/stages.yaml";
 
-class Finder {
+class StageFinder {
  public:
-  Finder(const Trace& trace, std::int64_t end_ns) : trace_(trace), end_ns_(end_ns) {}
+  StageFinder(const Trace& trace, std::int64_t end_ns) : trace_(trace), end_ns_(end_ns) {}
 
   template <typename Classify>
   bool collect(std::string_view source, Classify classify) {
@@ -239,7 +239,7 @@ std::vector<std::uint32_t> number_steps(const Trace& trace, const Stages& stages
 
 Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns,
                    std::int64_t end_ns) {
-  Finder finder(trace, end_ns);
+  StageFinder finder(trace, end_ns);
   using Stage = std::optional<std::string_view>;
   const auto by_domain = [](std::string_view domain, std::string_view text) -> Stage {
     if (domain != "LLM") {
@@ -260,13 +260,13 @@ Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns
     }
     return std::nullopt;
   };
-  if (Finder own(trace, end_ns); rules.num_user_stages > 0 &&
+  if (StageFinder own(trace, end_ns); rules.num_user_stages > 0 &&
                                  own.collect(rules.user_source + " and " + kStageRules, by_rule) &&
                                  has_user_stage) {
     return own.finish();
   }
   // Steps that name their sequences say more than marks of stages around them.
-  if (Finder steps(trace, end_ns); trace.strings.find("LLM") &&
+  if (StageFinder steps(trace, end_ns); trace.strings.find("LLM") &&
                                    steps.add_engine_steps(StepUse::kServing) &&
                                    steps.engine() == kSlotMarkers) {
     return steps.finish();
