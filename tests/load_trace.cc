@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
                                          gpuwhy::embedded_yaml("rules/stages.yaml")),
                       options);
   long long ledger_ns = 0;
-  for (const gpuwhy::StageLedger& row : made.analysis.ledgers) {
+  for (const gpuwhy::LedgerRow& row : made.analysis.ledgers) {
     ledger_ns += row.ledger.sum_ns();
   }
   std::printf("%zu kernels, %lld ns in ledgers\n", made.trace->kernels.size(), ledger_ns);

@@ -48,7 +48,7 @@ gpuwhy::RunSummary make_run(const Session& session, double effect, double progre
   return run;
 }
 
-gpuwhy::Verdict verdict_of(const Session& session, double effect, SteadyRandom& random) {
+gpuwhy::Decision verdict_of(const Session& session, double effect, SteadyRandom& random) {
   std::vector<gpuwhy::RunSummary> base;
   std::vector<gpuwhy::RunSummary> candidate;
   const std::size_t all = 2 * session.repeats;
@@ -82,10 +82,10 @@ template <typename MakeSession>
 Rates simulate(std::size_t pairs, double effect, SteadyRandom& random, MakeSession&& make) {
   Rates rates;
   for (std::size_t i = 0; i < pairs; ++i) {
-    const gpuwhy::Verdict verdict = verdict_of(make(), effect, random);
-    rates.regress += verdict == gpuwhy::Verdict::kRegress ? 1 : 0;
-    rates.pass += verdict == gpuwhy::Verdict::kPass ? 1 : 0;
-    rates.inconclusive += verdict == gpuwhy::Verdict::kInconclusive ? 1 : 0;
+    const gpuwhy::Decision verdict = verdict_of(make(), effect, random);
+    rates.regress += verdict == gpuwhy::Decision::kRegress ? 1 : 0;
+    rates.pass += verdict == gpuwhy::Decision::kPass ? 1 : 0;
+    rates.inconclusive += verdict == gpuwhy::Decision::kInconclusive ? 1 : 0;
   }
   const auto all = static_cast<double>(pairs);
   return {rates.regress / all, rates.pass / all, rates.inconclusive / all};

@@ -38,7 +38,7 @@
 namespace gpuwhy {
 
 // One row of the kernel table: a kernel on a device in a stage. Milliseconds are for printing only.
-struct KernelRecord {
+struct KernelRow {
   std::string kernel_name;  // whole
   std::string short_name;   // no other kernel of the table has it
   std::string device;       // "cuda:0"
@@ -89,7 +89,7 @@ struct Ledger {
 
 // Idle time for which the host is the cause, by what it did. Those of one bucket sum to it, except
 // for unrecorded, of which a part may not be the host's.
-struct IdleCause {
+struct IdleRow {
   Bucket bucket = Bucket::kLaunchLate;  // sync, launch_late or unrecorded
   IdleLabel label;
   std::int64_t num_gaps = 0;
@@ -102,12 +102,12 @@ struct IdleCause {
 };
 
 // All instances of a stage on one GPU.
-struct StageLedger {
+struct LedgerRow {
   RowName stage;
   std::string device;
   std::int64_t num_instances = 0;
-  Ledger ledger;                       // its buckets sum to its window, exactly
-  std::vector<IdleCause> causes = {};  // by time, largest first
+  Ledger ledger;                     // its buckets sum to its window, exactly
+  std::vector<IdleRow> causes = {};  // by time, largest first
   // Of startup and ending: the API call with most time, if that is a third or more.
   std::string main_call = {};
   std::int64_t main_call_ns = 0;
@@ -127,7 +127,7 @@ struct StageLedger {
 };
 
 // A stage: number of instances, duration on the host, and GPU time of its launches.
-struct StageSummary {
+struct StageRow {
   RowName stage;
   bool is_nested = false;  // decode_step inside decode
   std::int64_t num_instances = 0;
@@ -147,7 +147,7 @@ struct StageSummary {
 };
 
 // Time of all kernels of one family.
-struct FamilyTotal {
+struct FamilyRow {
   std::string family;
   std::int64_t total_ns = 0;
   std::int64_t calls = 0;
@@ -188,19 +188,19 @@ struct Analysis {
   std::int64_t capture_ns = 0;  // from the first recorded event to the last
   std::string stage_source;     // source of the stages, in words
   std::string engine;           // whose step markers they are; empty: no engine's
-  std::vector<StageSummary> stages;
+  std::vector<StageRow> stages;
   std::vector<StageTimes> stage_times;   // of the same stages
   std::vector<StageTimes> baseline;      // of the pass without a profiler; empty: there was none
   std::vector<StageOverhead> overheads;  // of this recording against it
   std::vector<StageStep> steps;
   std::vector<RankGroupSummary> rank_groups;  // processes with marks
   std::string steady_window;                  // which decode steps are the steady window, and why
-  std::vector<KernelRecord> kernels;          // by total time, then by name, device, stage
+  std::vector<KernelRow> kernels;             // by total time, then by name, device, stage
   std::vector<LaunchGroup> launch_groups;     // by total time
-  std::vector<FamilyTotal> families;          // by total time
+  std::vector<FamilyRow> families;            // by total time
   // Stages in order, then startup, steady and ending phase where they differ, then the whole
   // capture; each by device.
-  std::vector<StageLedger> ledgers;
+  std::vector<LedgerRow> ledgers;
   std::vector<LedgerHistory> ledger_history;  // of the capture, by device as in Trace::devices
   std::vector<RangeTotal> ranges;             // by kernel time
   std::vector<HostPhase> host_phases;         // by host time

@@ -58,12 +58,12 @@ std::int64_t count_replicas(const Analysis& analysis, const RowName& stage) {
 
 // The ledger windows of a stage without unrecorded time, on one GPU of each replica. Without GPU
 // work, or with ranges that never ended, the host's own durations are used.
-Clocks clocks_of(const Analysis& analysis, const StageSummary& stage) {
+Clocks clocks_of(const Analysis& analysis, const StageRow& stage) {
   Clocks clocks{stage.total_ns, std::nullopt};
   std::int64_t window_ns = 0;
   std::int64_t busy_ns = 0;
   std::int64_t num_devices = 0;
-  for (const StageLedger& row : analysis.ledgers) {
+  for (const LedgerRow& row : analysis.ledgers) {
     if (row.stage == stage.stage) {
       // Time without recorded GPU activity does not measure the model.
       window_ns += row.ledger.window_ns - row.ledger.unrecorded_before_ns();
@@ -126,7 +126,7 @@ class Judge {
 
   // Adds the row of one stage. A stage whose work is not known keeps its times and says why it has
   // no ratios.
-  void add_stage(const StageSummary& stage, const StageWork& work) {
+  void add_stage(const StageRow& stage, const StageWork& work) {
     StageEfficiency row;
     row.stage = stage.stage;
     const Clocks clocks = clocks_of(analysis_, stage);
@@ -174,7 +174,7 @@ class Judge {
   // Why the user's number of tokens cannot be right; empty: nothing speaks against it. Of a dense
   // model on one GPU, the last matrix of an MLP is the only one of its size and runs once per layer
   // with a row per token. Kernels of CUDA graphs are left out: engines pad their batches.
-  std::string contradiction(const StageSummary& stage, const StageEfficiency& row) const {
+  std::string contradiction(const StageRow& stage, const StageEfficiency& row) const {
     const Llm& llm = setup_.llm;
     const bool is_given = setup_.batch || (role_of(stage.stage) == StageRole::kPrefill
                                                ? setup_.prompt_tokens.has_value()
@@ -388,7 +388,7 @@ Efficiency efficiency_of(const Analysis& analysis, const EfficiencySetup& given)
   }
   const RecordedWork work = recorded_work(analysis, setup);
   Judge judge(analysis, setup, result);
-  for (const StageSummary& stage : analysis.stages) {
+  for (const StageRow& stage : analysis.stages) {
     const StageRole role = role_of(stage.stage);
     if (role == StageRole::kPrefill) {
       judge.add_stage(stage, work.prefill);
@@ -417,8 +417,8 @@ std::string model_mismatch(const Analysis& analysis, const Llm& llm) {
   constexpr std::int64_t kFewKernels = 100;
   std::int64_t moe_ns = 0;
   std::int64_t num_kernels = 0;
-  const KernelRecord* largest = nullptr;
-  for (const KernelRecord& kernel : analysis.kernels) {  // by total time
+  const KernelRow* largest = nullptr;
+  for (const KernelRow& kernel : analysis.kernels) {  // by total time
     num_kernels += kernel.calls;
     if (kernel.family == "moe") {
       moe_ns += kernel.total_ns;

@@ -34,12 +34,12 @@ std::vector<std::pair<std::string, std::int64_t>> largest_scopes(
 
 }  // namespace
 
-KindOfGaps HostChain::gaps_of(const StageLedger& row, IdleKind kind) {
+KindOfGaps HostChain::gaps_of(const LedgerRow& row, IdleKind kind) {
   KindOfGaps gaps;
   std::map<std::string, std::int64_t> by_call;
   std::map<std::string, std::int64_t> by_scope;
   std::map<std::string, std::int64_t> gaps_in_scope;
-  for (const IdleCause& cause : row.causes) {
+  for (const IdleRow& cause : row.causes) {
     if (cause.label.kind != kind || cause.bucket == Bucket::kUnrecorded) {
       continue;
     }

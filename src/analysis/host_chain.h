@@ -45,7 +45,7 @@ struct HostChain {
   std::int64_t host_ns = 0;        // the launching thread did not
 
   // The row must outlive the chain.
-  explicit HostChain(const StageLedger& row)
+  explicit HostChain(const LedgerRow& row)
       : wait_ns(row.ledger.host_wait_ns), early_wait_ns(row.ledger.early_wait_ns) {
     const Ledger& ledger = row.ledger;
     window_ns = ledger.work_ns();
@@ -71,7 +71,7 @@ struct HostChain {
   }
 
  private:
-  static KindOfGaps gaps_of(const StageLedger& row, IdleKind kind);
+  static KindOfGaps gaps_of(const LedgerRow& row, IdleKind kind);
 };
 
 }  // namespace gpuwhy

@@ -145,7 +145,7 @@ void KernelChains::add(const KernelChains& other) {
 
 std::vector<KernelChains> find_kernel_chains(const Trace& trace, const KernelFamilies& families,
                                              const Stages& stages, const Attribution& attribution,
-                                             const std::vector<SteadyWindow>& steady) {
+                                             const std::vector<SteadyPart>& steady) {
   const Kernels& kernels = trace.kernels;
   std::vector<ChainRole> roles(trace.strings.size());
   for (const StringId name : families.names()) {

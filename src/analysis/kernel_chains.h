@@ -13,7 +13,7 @@
 
 namespace gpuwhy {
 
-struct SteadyWindow;
+struct SteadyPart;
 
 // Kernels in a row on one stream that one kernel could replace, by stage and GPU.
 struct KernelChains {
@@ -42,6 +42,6 @@ bool converts_layout(std::string_view kernel_name);
 // `steady` has the steady phase of each device: its chains are there again as the stage `steady`.
 std::vector<KernelChains> find_kernel_chains(const Trace& trace, const KernelFamilies& families,
                                              const Stages& stages, const Attribution& attribution,
-                                             const std::vector<SteadyWindow>& steady);
+                                             const std::vector<SteadyPart>& steady);
 
 }  // namespace gpuwhy

@@ -43,14 +43,14 @@ Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
     const LaunchGroup group = group_of(row, std::string(family_of(rules, row.name)));
     const auto [at, is_new] = known.try_emplace(row.name, analysis.kernels.size());
     if (is_new) {
-      KernelRecord& record = analysis.kernels.emplace_back();
+      KernelRow& record = analysis.kernels.emplace_back();
       record.kernel_name = row.name;
       record.device = "unknown GPU";
       record.stage = {RowKind::kUnmarked};
       record.family = group.family;
       record.min_ns = group.min_ns;
     }
-    KernelRecord& record = analysis.kernels[at->second];
+    KernelRow& record = analysis.kernels[at->second];
     // Two medians cannot be combined: that of the larger part represents both.
     record.median_ns = group.total_ns > record.total_ns ? group.median_ns : record.median_ns;
     record.total_ns += group.total_ns;

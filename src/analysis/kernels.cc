@@ -49,8 +49,8 @@ class Row {
     ++bins_[static_cast<std::size_t>(bin_of(duration_ns))];
   }
 
-  KernelRecord record(const std::vector<LaunchShape>& shapes) const {
-    KernelRecord record;
+  KernelRow record(const std::vector<LaunchShape>& shapes) const {
+    KernelRow record;
     record.total_ns = total_ns_;
     record.calls = calls_;
     record.min_ns = min_ns_;
@@ -110,7 +110,7 @@ void summarise_kernels(const Trace& trace, const KernelFamilies& families, const
                        Analysis& analysis) {
   const auto add_record = [&](const RowKey& key, const Row& row, std::string name,
                               std::string family) {
-    KernelRecord record = row.record(trace.shapes);
+    KernelRow record = row.record(trace.shapes);
     record.kernel_name = std::move(name);
     record.device = device_label(trace.devices[key.device]);
     record.stage = stages.name_of(key.stage);
@@ -151,23 +151,23 @@ void summarise_kernels(const Trace& trace, const KernelFamilies& families, const
 
 void finish_kernel_table(Analysis& analysis) {
   std::sort(analysis.kernels.begin(), analysis.kernels.end(),
-            [](const KernelRecord& a, const KernelRecord& b) {
+            [](const KernelRow& a, const KernelRow& b) {
               return std::tuple(-a.total_ns, a.kernel_name, a.device, a.stage) <
                      std::tuple(-b.total_ns, b.kernel_name, b.device, b.stage);
             });
 
   std::set<std::string> distinct;
-  std::map<std::string, FamilyTotal> families;
-  for (const KernelRecord& record : analysis.kernels) {
+  std::map<std::string, FamilyRow> families;
+  for (const KernelRow& record : analysis.kernels) {
     distinct.insert(record.kernel_name);
-    FamilyTotal& total = families[record.family];
+    FamilyRow& total = families[record.family];
     total.family = record.family;
     total.total_ns += record.total_ns;
     total.calls += record.calls;
   }
   const std::vector<std::string> names(distinct.begin(), distinct.end());
   const std::vector<std::string> short_names = short_kernel_names(names);
-  for (KernelRecord& record : analysis.kernels) {
+  for (KernelRow& record : analysis.kernels) {
     const auto at = std::lower_bound(names.begin(), names.end(), record.kernel_name);
     record.short_name = short_names[static_cast<std::size_t>(at - names.begin())];
   }
@@ -175,14 +175,14 @@ void finish_kernel_table(Analysis& analysis) {
     analysis.families.push_back(total);
   }
   std::sort(analysis.families.begin(), analysis.families.end(),
-            [](const FamilyTotal& a, const FamilyTotal& b) {
+            [](const FamilyRow& a, const FamilyRow& b) {
               return std::tuple(-a.total_ns, a.family) < std::tuple(-b.total_ns, b.family);
             });
 
   // If more than a tenth of the time has no family, the names deserve a rule.
   const auto other = families.find(std::string(kOtherFamily));
   if (other != families.end() && other->second.total_ns * 10 > analysis.kernel_ns) {
-    for (const KernelRecord& record : analysis.kernels) {
+    for (const KernelRow& record : analysis.kernels) {
       const bool is_new =
           std::find(analysis.unmatched_names.begin(), analysis.unmatched_names.end(),
                     record.kernel_name) == analysis.unmatched_names.end();

@@ -67,7 +67,7 @@ bool marks_cover_work(const std::vector<const StageStep*>& steps) {
 // there, as in a first step that follows one before the recording.
 bool misses_work(const Analysis& analysis, StageRole role) {
   constexpr double kMostMissing = 0.10;  // of a window
-  return std::any_of(analysis.ledgers.begin(), analysis.ledgers.end(), [&](const StageLedger& row) {
+  return std::any_of(analysis.ledgers.begin(), analysis.ledgers.end(), [&](const LedgerRow& row) {
     const std::int64_t waiting_ns = row.ledger[Bucket::kUnrecorded] - row.ledger.lead_ns;
     return role_of(row.stage) == role &&
            fraction_of(waiting_ns, row.ledger.window_ns) > kMostMissing;

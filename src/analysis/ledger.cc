@@ -66,7 +66,7 @@ void check_conservation(const Ledger& ledger) {
 
 namespace {
 
-bool has_lower_device(const StageLedger& a, const StageLedger& b) {
+bool has_lower_device(const LedgerRow& a, const LedgerRow& b) {
   return a.device < b.device;
 }
 
@@ -127,7 +127,7 @@ class LedgerMaker {
     std::stable_sort(result.phases.begin(), result.phases.end(), has_lower_device);
     add_stages(result);
     add_coverage(result);
-    for (std::vector<StageLedger>* rows : {&result.stages, &result.capture, &result.phases}) {
+    for (std::vector<LedgerRow>* rows : {&result.stages, &result.capture, &result.phases}) {
       name_unrecorded_calls(*rows);
     }
     return result;
@@ -135,7 +135,7 @@ class LedgerMaker {
 
  private:
   struct StageTotals {
-    StageLedger row;
+    LedgerRow row;
     CauseTotals causes;
   };
 
@@ -164,7 +164,7 @@ class LedgerMaker {
              LedgerResult& result) {
     CauseTotals capture_causes;
     std::array<CauseTotals, 3> phase_causes;
-    SweptWindow capture;
+    LedgerSpan capture;
     capture.bounds_ns = {input_.start_ns, input_.end_ns};
     capture.causes = {&capture_causes};
     capture.history = &result.history.emplace_back(input_.start_ns, input_.end_ns);
@@ -174,9 +174,9 @@ class LedgerMaker {
       };
     }
     capture.number = kOfCapture;
-    std::vector<SweptWindow> wholes = {std::move(capture)};
+    std::vector<LedgerSpan> wholes = {std::move(capture)};
     if (const auto bounds_ns = phase_bounds(device)) {
-      SweptWindow& phases = wholes.emplace_back();
+      LedgerSpan& phases = wholes.emplace_back();
       phases.bounds_ns = *bounds_ns;
       phases.num_parts = 3;
       phases.causes = {&phase_causes[0], &phase_causes[1], &phase_causes[2]};
@@ -189,7 +189,7 @@ class LedgerMaker {
     });
     std::size_t num_wholes = 0;
     std::size_t num_windows = 0;
-    const auto next = [&](SweptWindow& window) {
+    const auto next = [&](LedgerSpan& window) {
       const bool has_window = num_windows < windows.size();
       if (num_wholes < wholes.size() &&
           (!has_window || input_.start_ns <= start_of(windows[num_windows]))) {
@@ -202,7 +202,7 @@ class LedgerMaker {
       return has_window;
     };
     sweep_ledgers(work, judge, causes_, next,
-                  [&](const SweptWindow& window, std::uint32_t part, const Ledger& ledger) {
+                  [&](const LedgerSpan& window, std::uint32_t part, const Ledger& ledger) {
                     if (window.number == kOfCapture) {
                       add_capture(device, ledger, capture_causes, result);
                     } else if (window.number == kOfPhases) {
@@ -225,13 +225,13 @@ class LedgerMaker {
 
   // The window of a stage or step, in two parts, because copies before the first kernel are not
   // part of the GPU window.
-  SweptWindow swept(std::uint32_t i) {
-    const StepWindow& window = input_.windows[i];
+  LedgerSpan swept(std::uint32_t i) {
+    const StepOnGpu& window = input_.windows[i];
     const std::uint32_t stage = stages_.instances[window.instance].stage;
     StageTotals& sum = by_stage_[{stage, window.device}];
     ++sum.row.num_instances;
     add_waits(window.start_ns, window.end_ns, sum.row.ledger);
-    SweptWindow swept;
+    LedgerSpan swept;
     swept.bounds_ns = {window.start_ns,
                        std::clamp(window.gpu_start_ns, window.start_ns, window.end_ns),
                        window.end_ns};
@@ -244,7 +244,7 @@ class LedgerMaker {
   }
 
   void add_part(std::uint32_t i, std::uint32_t part, const Ledger& ledger, LedgerResult& result) {
-    const StepWindow& window = input_.windows[i];
+    const StepOnGpu& window = input_.windows[i];
     by_stage_[{stages_.instances[window.instance].stage, window.device}].row.ledger.add(ledger);
     if (part == 1) {
       result.own_ns[i] = ledger[Bucket::kCompute] + ledger[Bucket::kComm] + ledger[Bucket::kCopy];
@@ -274,7 +274,7 @@ class LedgerMaker {
   // kernel of the model to the last. Capturing graphs and warming up is start-up.
   void find_phases() {
     if (is_marked_) {
-      for (const StepWindow& window : input_.windows) {
+      for (const StepOnGpu& window : input_.windows) {
         const StageRole role = role_of(stages_.names[stages_.instances[window.instance].stage]);
         if (role != StageRole::kGraphCapture && role != StageRole::kWarmUp) {
           phases_[window.device].cover(window.start_ns, window.end_ns);
@@ -382,7 +382,7 @@ class LedgerMaker {
     return next != last;
   }
 
-  void name_main_call(std::int64_t start_ns, std::int64_t end_ns, StageLedger& row) const {
+  void name_main_call(std::int64_t start_ns, std::int64_t end_ns, LedgerRow& row) const {
     std::map<StringId, std::int64_t> by_name;
     const ApiCalls& calls = trace_.api_calls;
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -417,7 +417,7 @@ class LedgerMaker {
     if (end_ns - start_ns <= (input_.end_ns - input_.start_ns) / kLeastPart) {
       return;
     }
-    StageLedger named;
+    LedgerRow named;
     name_main_call(start_ns, end_ns, named);
     if (!named.main_call.empty()) {
       longest_unrecorded_[device_name(device)] = {
@@ -425,8 +425,8 @@ class LedgerMaker {
     }
   }
 
-  void name_unrecorded_calls(std::vector<StageLedger>& rows) const {
-    for (StageLedger& row : rows) {
+  void name_unrecorded_calls(std::vector<LedgerRow>& rows) const {
+    for (LedgerRow& row : rows) {
       const auto found = longest_unrecorded_.find(row.device);
       if (found != longest_unrecorded_.end() &&
           row.ledger[Bucket::kUnrecorded] >= found->second.gap_ns / 2 &&
@@ -502,7 +502,7 @@ class LedgerMaker {
                       has_ending ? work.end_ns : end_ns, end_ns};
   }
 
-  void add_phase(std::uint16_t device, const SweptWindow& phases, std::uint32_t part, Ledger ledger,
+  void add_phase(std::uint16_t device, const LedgerSpan& phases, std::uint32_t part, Ledger ledger,
                  LedgerResult& result) const {
     static constexpr std::array kKinds = {RowKind::kStartup, RowKind::kSteady, RowKind::kEnding};
     const std::int64_t start_ns = phases.bounds_ns[part];
@@ -511,7 +511,7 @@ class LedgerMaker {
       return;
     }
     add_waits(start_ns, end_ns, ledger);
-    StageLedger& row = result.phases.emplace_back();
+    LedgerRow& row = result.phases.emplace_back();
     row.stage = {kKinds[part]};
     row.device = device_name(device);
     row.num_instances = 1;
@@ -527,7 +527,7 @@ class LedgerMaker {
   // Windows of many threads overlap, so nothing else limits their sum.
   void check_sum() const {
     double sum_ns = 0;
-    for (const StepWindow& window : input_.windows) {
+    for (const StepOnGpu& window : input_.windows) {
       sum_ns += static_cast<double>(window.end_ns - window.start_ns);
     }
     require_sum_fits(sum_ns, "stages");
@@ -543,7 +543,7 @@ class LedgerMaker {
     const auto clipped = [&](std::int64_t from_ns, std::int64_t to_ns) {
       return Span(std::max(input_.start_ns, from_ns), std::min(input_.end_ns, to_ns));
     };
-    for (const StepWindow& window : input_.windows) {
+    for (const StepOnGpu& window : input_.windows) {
       has_work[window.instance] = true;
       if (!stages_.is_nested[stages_.instances[window.instance].stage]) {
         by_device[window.device].push_back(clipped(window.start_ns, window.end_ns));

@@ -9,7 +9,7 @@
 #include "analysis/analysis.h"
 #include "analysis/attribution.h"
 #include "analysis/stages.h"
-#include "analysis/step_windows.h"
+#include "analysis/steps_on_gpu.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
@@ -21,11 +21,11 @@ using IsCommunication = std::vector<bool>;
 void check_conservation(const Ledger& ledger);
 
 struct LedgerResult {
-  std::vector<StageLedger> stages;
-  std::vector<StageLedger> capture;
+  std::vector<LedgerRow> stages;
+  std::vector<LedgerRow> capture;
   // The capture in parts: `startup` until the model works, `steady` while it does, `ending` after
   // its last work. They sum to the capture. Empty if there is almost nothing before and after.
-  std::vector<StageLedger> phases;
+  std::vector<LedgerRow> phases;
   std::vector<LedgerHistory> history;  // of the capture, by device
   std::vector<std::int64_t> busy_ns;   // by device
   std::vector<std::int64_t> own_ns;    // by window: its own work runs
@@ -48,7 +48,7 @@ struct LedgerInput {
   const Trace& trace;
   const Stages& stages;
   const Attribution& attribution;
-  const std::vector<StepWindow>& windows;
+  const std::vector<StepOnGpu>& windows;
   const IsCommunication& is_communication;
   std::int64_t start_ns = 0;  // the capture
   std::int64_t end_ns = 0;

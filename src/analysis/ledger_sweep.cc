@@ -28,11 +28,11 @@
 namespace gpuwhy {
 
 void CauseTotals::add(const Gap& gap, std::int64_t time_ns) {
-  std::vector<IdleCause>& totals = gap.cause == Bucket::kUnrecorded ? unrecorded_ : in_work_;
+  std::vector<IdleRow>& totals = gap.cause == Bucket::kUnrecorded ? unrecorded_ : in_work_;
   if (totals.size() <= gap.label) {
     totals.resize(gap.label + 1);
   }
-  IdleCause& total = totals[gap.label];
+  IdleRow& total = totals[gap.label];
   total.bucket = gap.cause;
   if (total.num_gaps == 0 || gap.start_ns < total.first_start_ns) {
     total.first_start_ns = gap.start_ns;
@@ -46,9 +46,9 @@ void CauseTotals::add(const Gap& gap, std::int64_t time_ns) {
   total.longest_ns = std::max(total.longest_ns, time_ns);
 }
 
-std::vector<IdleCause> CauseTotals::list(const std::vector<IdleLabel>& labels) const {
-  std::vector<IdleCause> causes;
-  for (const std::vector<IdleCause>* totals : {&in_work_, &unrecorded_}) {
+std::vector<IdleRow> CauseTotals::list(const std::vector<IdleLabel>& labels) const {
+  std::vector<IdleRow> causes;
+  for (const std::vector<IdleRow>* totals : {&in_work_, &unrecorded_}) {
     for (std::size_t label = 0; label < totals->size(); ++label) {
       if ((*totals)[label].num_gaps > 0) {
         causes.push_back((*totals)[label]);
@@ -56,7 +56,7 @@ std::vector<IdleCause> CauseTotals::list(const std::vector<IdleLabel>& labels) c
       }
     }
   }
-  std::sort(causes.begin(), causes.end(), [](const IdleCause& a, const IdleCause& b) {
+  std::sort(causes.begin(), causes.end(), [](const IdleRow& a, const IdleRow& b) {
     return std::tie(b.total_ns, a.bucket, a.label) < std::tie(a.total_ns, b.bucket, b.label);
   });
   return causes;
@@ -105,13 +105,13 @@ class HistoryWriter {
 constexpr std::int64_t kLeadRatio = 10;
 
 // A window while the sweep is inside it.
-class OpenWindow {
+class OpenSpan {
  public:
-  explicit OpenWindow(SweptWindow window) : window_(std::move(window)), history_(window_.history) {
+  explicit OpenSpan(LedgerSpan window) : window_(std::move(window)), history_(window_.history) {
     begin_part(0);
   }
 
-  const SweptWindow& window() const { return window_; }
+  const LedgerSpan& window() const { return window_; }
   std::int64_t part_start_ns() const { return part_start_ns_; }
   std::int64_t part_end_ns() const { return part_end_ns_; }
 
@@ -185,7 +185,7 @@ class OpenWindow {
     history_.add(bucket, from_ns, to_ns);
   }
 
-  SweptWindow window_;
+  LedgerSpan window_;
   HistoryWriter history_;
   std::uint32_t part_ = 0;
   std::int64_t part_start_ns_ = 0;
@@ -229,7 +229,7 @@ class Sweep {
         if (i + 1 == work_.size() || all_.start_ns(work_[i + 1]) >= end_ns) {
           const WorkKind kind = kind_of(work);
           each_window(start_ns, end_ns,
-                      [&](OpenWindow& window, std::int64_t from_ns, std::int64_t to_ns) {
+                      [&](OpenSpan& window, std::int64_t from_ns, std::int64_t to_ns) {
                         window.add_busy(window.kind_of(kind), from_ns, to_ns);
                       });
           continue;
@@ -240,7 +240,7 @@ class Sweep {
       time_ns_ = start_ns;
       running_.push_back({end_ns, work});
       std::push_heap(running_.begin(), running_.end(), std::greater<>());
-      for (OpenWindow& window : open_) {
+      for (OpenSpan& window : open_) {
         window.begin(window.kind_of(kind_of(work)));
       }
     }
@@ -249,7 +249,7 @@ class Sweep {
       idle(judge_.judge_tail(reach_ns_, end_ns_));
     }
     // Windows of no length at the end.
-    each_window(INT64_MAX, INT64_MAX, [](OpenWindow&, std::int64_t, std::int64_t) {});
+    each_window(INT64_MAX, INT64_MAX, [](OpenSpan&, std::int64_t, std::int64_t) {});
   }
 
  private:
@@ -273,14 +273,14 @@ class Sweep {
   template <typename Visit>
   void each_window(std::int64_t start_ns, std::int64_t end_ns, Visit visit) {
     if (end_ns < change_ns_) {
-      for (OpenWindow& window : open_) {
+      for (OpenSpan& window : open_) {
         visit(window, start_ns, end_ns);
       }
       return;
     }
     cut_at_windows(start_ns, end_ns, visit);
     change_ns_ = has_waiting_ ? waiting_.bounds_ns[0] : INT64_MAX;
-    for (const OpenWindow& window : open_) {
+    for (const OpenSpan& window : open_) {
       change_ns_ = std::min(change_ns_, window.part_end_ns());
     }
   }
@@ -295,7 +295,7 @@ class Sweep {
       fetch();
     }
     for (std::size_t i = 0; i < open_.size();) {
-      OpenWindow& window = open_[i];
+      OpenSpan& window = open_[i];
       bool is_open = true;
       while (is_open) {
         const std::int64_t from_ns = std::max(start_ns, window.part_start_ns());
@@ -326,7 +326,7 @@ class Sweep {
       const std::int64_t end_ns = std::min(next.end_ns, until_ns);
       if (time_ns_ < end_ns) {
         each_window(time_ns_, end_ns,
-                    [&](OpenWindow& window, std::int64_t from_ns, std::int64_t to_ns) {
+                    [&](OpenSpan& window, std::int64_t from_ns, std::int64_t to_ns) {
                       window.add_busy(window.running(), from_ns, to_ns);
                     });
         time_ns_ = end_ns;
@@ -336,7 +336,7 @@ class Sweep {
       }
       std::pop_heap(running_.begin(), running_.end(), std::greater<>());
       running_.pop_back();
-      for (OpenWindow& window : open_) {
+      for (OpenSpan& window : open_) {
         window.end(window.kind_of(kind_of(next.work)));
       }
     }
@@ -347,7 +347,7 @@ class Sweep {
     for (Gap& gap : parts) {
       causes_.set_label(gap);
       each_window(gap.start_ns, gap.end_ns,
-                  [&](OpenWindow& window, std::int64_t from_ns, std::int64_t to_ns) {
+                  [&](OpenSpan& window, std::int64_t from_ns, std::int64_t to_ns) {
                     window.add_idle(gap, from_ns, to_ns);
                   });
     }
@@ -360,9 +360,9 @@ class Sweep {
   IdleCauses& causes_;
   const NextWindow& next_;
   const OnLedger& on_ledger_;
-  SweptWindow waiting_;  // begins next
+  LedgerSpan waiting_;  // begins next
   bool has_waiting_ = false;
-  std::vector<OpenWindow> open_;
+  std::vector<OpenSpan> open_;
   std::vector<Running> running_;  // a heap by end; empty while one piece of work runs alone
   std::int64_t reach_ns_;         // busy or counted until then
   std::int64_t time_ns_ = 0;      // counted up to here, while several run

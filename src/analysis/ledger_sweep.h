@@ -23,16 +23,16 @@ class CauseTotals {
   void add(const Gap& gap, std::int64_t time_ns);
 
   // Largest first.
-  std::vector<IdleCause> list(const std::vector<IdleLabel>& labels) const;
+  std::vector<IdleRow> list(const std::vector<IdleLabel>& labels) const;
 
  private:
   // By label. One of waiting is always sync, all others are launch_late or unrecorded.
-  std::vector<IdleCause> in_work_;
-  std::vector<IdleCause> unrecorded_;
+  std::vector<IdleRow> in_work_;
+  std::vector<IdleRow> unrecorded_;
 };
 
 // Some time of a GPU, in parts that follow each other without a gap. Each part has a ledger.
-struct SweptWindow {
+struct LedgerSpan {
   std::array<std::int64_t, 4> bounds_ns{};  // where part 0 begins, part 1 begins, ...
   std::uint32_t num_parts = 1;              // up to three
   std::uint32_t instance = kNone;           // whose work is its own; kNone: all work is
@@ -46,9 +46,9 @@ struct SweptWindow {
 
 // Receives the ledger of each part when it is complete.
 using OnLedger =
-    std::function<void(const SweptWindow& window, std::uint32_t part, const Ledger& ledger)>;
+    std::function<void(const LedgerSpan& window, std::uint32_t part, const Ledger& ledger)>;
 // The window that begins next, by start; false: there is none.
-using NextWindow = std::function<bool(SweptWindow& window)>;
+using NextWindow = std::function<bool(LedgerSpan& window)>;
 
 // Sweeps the GPU's time once. Throws kFailure if the buckets of a part do not sum to it, which is a
 // bug of this program.

@@ -70,14 +70,14 @@ std::function<std::optional<double>(const std::string&)> links_in(
 }
 
 // The GPU for the model's minimum cost: the recorded one, or else the machine's.
-GpuMatch gpu_for_model(const Evidence& evidence, const Analysis& analysis) {
+GpuMatch gpu_for_model(const Besides& evidence, const Analysis& analysis) {
   const std::string recorded = gpu_name_of(analysis);
   return recorded.empty() ? find_gpu(evidence.gpus(), evidence.machine_gpu)
                           : find_gpu(evidence.gpus(), recorded, gpu_attributes_of(analysis));
 }
 
 // The GPU that rates are compared with: only where all are of one kind.
-GpuMatch gpu_for_rates(const Evidence& evidence, const Analysis& analysis) {
+GpuMatch gpu_for_rates(const Besides& evidence, const Analysis& analysis) {
   const std::string name = gpu_name_of(analysis);
   for (const DeviceRow& device : analysis.devices) {
     if (device.num_kernels > 0 && device.name != name) {
@@ -113,10 +113,10 @@ struct Handover {
 
   Extent extent;
   RankGroups groups;
-  std::vector<StepWindow> windows;
+  std::vector<StepOnGpu> windows;
   std::optional<TimelineMaker> maker;
   LedgerResult ledgers;
-  std::vector<SteadyWindow> steady;
+  std::vector<SteadyPart> steady;
   std::vector<std::uint32_t> parts;  // of the model, by kernel
   std::vector<LayerMap> layer_maps;
   Diagnostics of_ranges;
@@ -304,7 +304,7 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   const auto ledgers = graph.add("ledger", {begun}, [&] { add_ledgers(at); });
   const auto stepped = graph.add("steps", {ledgers}, [&] { add_steps(at); });
   const auto chained = graph.add("kernel chains", {stepped}, [&] {
-    at.steady = steady_windows(trace, analysis.ledgers);
+    at.steady = steady_parts(trace, analysis.ledgers);
     analysis.kernel_chains = find_kernel_chains(trace, at.families, stages, attribution, at.steady);
   });
   // The model is found in the order of kernels alone.
@@ -345,7 +345,7 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   return profile;
 }
 
-void complete(Profile& profile, Evidence evidence, PassTimer* timer) {
+void complete(Profile& profile, Besides evidence, PassTimer* timer) {
   Analysis& analysis = profile.analysis;
   analysis.diagnostics.insert(analysis.diagnostics.end(), evidence.diagnostics.begin(),
                               evidence.diagnostics.end());

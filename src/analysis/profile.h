@@ -51,7 +51,7 @@ struct ProfileOptions {
 };
 
 // Information besides the recording. Each part may be absent.
-struct Evidence {
+struct Besides {
   std::optional<Counters> counters;      // measured by Nsight Compute
   std::optional<Operators> operators;    // the program's own table, where the recording names none
   std::optional<EfficiencySetup> model;  // what the program ran
@@ -70,6 +70,6 @@ struct Evidence {
 Profile profile(Recording recording, Rules rules, const ProfileOptions& options = {});
 
 // Joins the evidence to a profile and computes the findings. The last step: called once.
-void complete(Profile& profile, Evidence evidence, PassTimer* timer = nullptr);
+void complete(Profile& profile, Besides evidence, PassTimer* timer = nullptr);
 
 }  // namespace gpuwhy

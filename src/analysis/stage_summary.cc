@@ -12,7 +12,7 @@ namespace {
 
 template <typename Table>
 void add_table_time(const Stages& stages, const Origins& origins, const Table& table,
-                    std::vector<StageSummary>& summaries) {
+                    std::vector<StageRow>& summaries) {
   for (std::size_t row = 0; row < table.size(); ++row) {
     bool is_graph = true;
     if constexpr (requires { table.is_graph_node(row); }) {
@@ -20,7 +20,7 @@ void add_table_time(const Stages& stages, const Origins& origins, const Table& t
     }
     for (const std::uint32_t instance : {origins.instance[row], origins.nested[row]}) {
       if (instance != kNone) {
-        StageSummary& summary = summaries[stages.instances[instance].stage];
+        StageRow& summary = summaries[stages.instances[instance].stage];
         summary.kernel_ns += table.end_ns[row] - table.start_ns[row];
         ++summary.num_kernels;
         summary.num_graph_kernels += is_graph ? 1 : 0;
@@ -31,8 +31,8 @@ void add_table_time(const Stages& stages, const Origins& origins, const Table& t
 
 }  // namespace
 
-std::vector<StageSummary> summarise_stages(const Stages& stages) {
-  std::vector<StageSummary> summaries(stages.names.size());
+std::vector<StageRow> summarise_stages(const Stages& stages) {
+  std::vector<StageRow> summaries(stages.names.size());
   std::vector<std::vector<std::int64_t>> durations(stages.names.size());
   std::vector<std::int64_t> first_start(stages.names.size(), INT64_MAX);
   for (std::size_t i = 0; i < stages.names.size(); ++i) {
@@ -41,7 +41,7 @@ std::vector<StageSummary> summarise_stages(const Stages& stages) {
   }
   // Open instances count as instances, but have no duration.
   for (const StageInstance& instance : stages.instances) {
-    StageSummary& summary = summaries[instance.stage];
+    StageRow& summary = summaries[instance.stage];
     ++summary.num_instances;
     if (instance.tokens) {
       summary.tokens = summary.tokens.value_or(0) + *instance.tokens;
@@ -76,7 +76,7 @@ std::vector<StageSummary> summarise_stages(const Stages& stages) {
 }
 
 void add_kernel_time(const Trace& trace, const Stages& stages, const Attribution& attribution,
-                     std::vector<StageSummary>& summaries) {
+                     std::vector<StageRow>& summaries) {
   add_table_time(stages, attribution.kernels, trace.kernels, summaries);
   add_table_time(stages, attribution.graphs, trace.graphs, summaries);
 }

@@ -11,10 +11,10 @@
 namespace gpuwhy {
 
 // One row per stage: instances, durations on the host, tokens.
-std::vector<StageSummary> summarise_stages(const Stages& stages);
+std::vector<StageRow> summarise_stages(const Stages& stages);
 
 // Adds the kernels and opaque graphs launched by each stage. A nested stage counts its own again.
 void add_kernel_time(const Trace& trace, const Stages& stages, const Attribution& attribution,
-                     std::vector<StageSummary>& summaries);
+                     std::vector<StageRow>& summaries);
 
 }  // namespace gpuwhy

@@ -15,12 +15,11 @@
 
 namespace gpuwhy {
 
-std::vector<SteadyWindow> steady_windows(const Trace& trace,
-                                         const std::vector<StageLedger>& phases) {
-  std::vector<SteadyWindow> windows(trace.devices.size());
+std::vector<SteadyPart> steady_parts(const Trace& trace, const std::vector<LedgerRow>& phases) {
+  std::vector<SteadyPart> windows(trace.devices.size());
   for (std::size_t device = 0; device < windows.size(); ++device) {
     const std::string label = device_label(trace.devices[device]);
-    for (const StageLedger& phase : phases) {
+    for (const LedgerRow& phase : phases) {
       if (phase.stage.kind == RowKind::kSteady && phase.device == label) {
         windows[device] = {phase.start_ns, phase.end_ns};
       }
@@ -30,7 +29,7 @@ std::vector<SteadyWindow> steady_windows(const Trace& trace,
 }
 
 void measure_steady(const Trace& trace, const Stages& stages, const Attribution& attribution,
-                    const std::vector<SteadyWindow>& windows, Analysis& analysis) {
+                    const std::vector<SteadyPart>& windows, Analysis& analysis) {
   // Kernel, stage and GPU, as the kernel table has them; then what else launches are grouped by.
   using RecordKey = std::tuple<std::string_view, std::string_view, std::string_view>;
   using GroupKey = std::tuple<RecordKey, std::string_view, LaunchShape, std::uint16_t>;
@@ -38,14 +37,14 @@ void measure_steady(const Trace& trace, const Stages& stages, const Attribution&
   using Numbers =
       std::tuple<StringId, std::uint32_t, std::uint16_t, StringId, std::uint32_t, std::uint16_t>;
   if (std::none_of(windows.begin(), windows.end(),
-                   [](const SteadyWindow& window) { return window.is_known(); })) {
+                   [](const SteadyPart& window) { return window.is_known(); })) {
     return;
   }
   std::map<Numbers, std::int64_t> by_numbers;
   const Kernels& kernels = trace.kernels;
   for (std::size_t row = 0; row < kernels.size(); ++row) {
     const std::uint16_t device = kernels.device[row];
-    const SteadyWindow& window = windows[device];
+    const SteadyPart& window = windows[device];
     if (window.is_known() && !window.has(kernels.start_ns[row])) {
       const std::uint32_t instance = attribution.kernels.instance[row];
       by_numbers[{kernels.name[row], instance == kNone ? kNone : stages.instances[instance].stage,
@@ -70,7 +69,7 @@ void measure_steady(const Trace& trace, const Stages& stages, const Attribution&
     outside_ns[record] += time_ns;
     group_outside_ns[{record, trace.strings[mangled], trace.shapes[shape], process}] += time_ns;
   }
-  for (KernelRecord& record : analysis.kernels) {
+  for (KernelRow& record : analysis.kernels) {
     if (has_window[record.device]) {
       const auto found = outside_ns.find({record.kernel_name, record.stage.text(), record.device});
       record.steady_ns = record.total_ns - (found == outside_ns.end() ? 0 : found->second);

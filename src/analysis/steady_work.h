@@ -12,7 +12,7 @@
 namespace gpuwhy {
 
 // The steady phase of a GPU. Without one it has no length.
-struct SteadyWindow {
+struct SteadyPart {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
 
@@ -21,12 +21,11 @@ struct SteadyWindow {
 };
 
 // By device of the trace, from the phases of the ledger.
-std::vector<SteadyWindow> steady_windows(const Trace& trace,
-                                         const std::vector<StageLedger>& phases);
+std::vector<SteadyPart> steady_parts(const Trace& trace, const std::vector<LedgerRow>& phases);
 
 // Fills in how much of each kernel's time is in the steady phase. A recording has one only where no
 // stage is marked.
 void measure_steady(const Trace& trace, const Stages& stages, const Attribution& attribution,
-                    const std::vector<SteadyWindow>& windows, Analysis& analysis);
+                    const std::vector<SteadyPart>& windows, Analysis& analysis);
 
 }  // namespace gpuwhy

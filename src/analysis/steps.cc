@@ -145,12 +145,12 @@ Stages counted_stages(const Trace& trace, const Stages& stages, const RankGroups
 }
 
 std::vector<StageStep> find_steps(const Trace& trace, const Stages& stages,
-                                  const RankGroups& groups, const std::vector<StepWindow>& windows,
+                                  const RankGroups& groups, const std::vector<StepOnGpu>& windows,
                                   const std::vector<std::int64_t>& own_ns) {
   const std::vector<std::uint32_t> first = first_rank_instances(trace, stages, groups);
   std::vector<GroupTimes> times(stages.instances.size());
   for (std::size_t i = 0; i < windows.size(); ++i) {
-    const StepWindow& window = windows[i];
+    const StepOnGpu& window = windows[i];
     if (first[window.instance] == kNone) {
       continue;
     }

@@ -10,7 +10,7 @@
 #include "analysis/analysis.h"
 #include "analysis/rank_groups.h"
 #include "analysis/stages.h"
-#include "analysis/step_windows.h"
+#include "analysis/steps_on_gpu.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
@@ -20,7 +20,7 @@ Stages counted_stages(const Trace& trace, const Stages& stages, const RankGroups
 
 // Every counted instance with its times on the GPUs of its group. `own_ns` is by window.
 std::vector<StageStep> find_steps(const Trace& trace, const Stages& stages,
-                                  const RankGroups& groups, const std::vector<StepWindow>& windows,
+                                  const RankGroups& groups, const std::vector<StepOnGpu>& windows,
                                   const std::vector<std::int64_t>& own_ns);
 
 // Marks the steady window of the decode steps of each group. Returns it in words; empty if there

@@ -78,7 +78,7 @@ void TimelineSlices::append(const TimelineSlices& other) {
 
 TimelineMaker::TimelineMaker(const Trace& trace, const KernelFamilies& families,
                              const Stages& stages, const Attribution& attribution,
-                             const std::vector<StepWindow>& step_windows, std::int64_t start_ns,
+                             const std::vector<StepOnGpu>& step_windows, std::int64_t start_ns,
                              std::int64_t end_ns, const TimelineOptions& options)
     : trace_(trace),
       stages_(stages),
@@ -94,7 +94,7 @@ TimelineMaker::TimelineMaker(const Trace& trace, const KernelFamilies& families,
     made_.stages.push_back(name.text());
   }
   made_.is_nested = stages.is_nested;
-  for (const TimelineWindow& window :
+  for (const CloseUp& window :
        telling_windows(trace, stages, attribution, step_windows,
                        made_.is_whole ? options.most_work : options.most_window_work)) {
     host_windows_.push_back({window.start_ns, window.end_ns});
@@ -244,7 +244,7 @@ void TimelineMaker::add_table(const Table& table, const Origins& origins, RowOf 
 
 bool TimelineMaker::is_shown(std::int64_t start_ns, std::int64_t end_ns) const {
   return made_.is_whole ||
-         std::any_of(made_.windows.begin(), made_.windows.end(), [&](const TimelineWindow& window) {
+         std::any_of(made_.windows.begin(), made_.windows.end(), [&](const CloseUp& window) {
            return start_ns < window.end_ns && end_ns > window.start_ns;
          });
 }

@@ -14,7 +14,7 @@
 #include "analysis/layer_map.h"
 #include "analysis/ledger.h"
 #include "analysis/stages.h"
-#include "analysis/step_windows.h"
+#include "analysis/steps_on_gpu.h"
 #include "analysis/timeline_host.h"
 #include "trace/trace.h"
 
@@ -62,7 +62,7 @@ struct TimelineLevel {
 };
 
 // A time range with all of its slices.
-struct TimelineWindow {
+struct CloseUp {
   std::string label;  // "decode_step 12, the slowest"
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -104,7 +104,7 @@ struct Timeline {
   std::vector<std::string> families;
   std::vector<TimelineRow> rows;
   std::vector<TimelineLevel> levels;  // coarse to fine, each over the whole capture
-  std::vector<TimelineWindow> windows;
+  std::vector<CloseUp> windows;
   std::vector<TimelineGap> longest_gaps;  // of each GPU and cause, the longest first
   std::vector<LayerMap> layer_maps;       // of the model, where one was recovered
   TimelineSlices slices;
@@ -130,7 +130,7 @@ struct TimelineOptions {
 class TimelineMaker {
  public:
   TimelineMaker(const Trace& trace, const KernelFamilies& families, const Stages& stages,
-                const Attribution& attribution, const std::vector<StepWindow>& step_windows,
+                const Attribution& attribution, const std::vector<StepOnGpu>& step_windows,
                 std::int64_t start_ns, std::int64_t end_ns, const TimelineOptions& options = {});
 
   GapSink gap_sink();
@@ -184,7 +184,7 @@ class TimelineMaker {
   std::vector<std::uint32_t> name_of_;        // StringId -> Timeline::names
   std::vector<std::uint32_t> family_of_;      // Timeline::names -> Timeline::families
   std::uint32_t num_categories_ = 0;
-  std::vector<HostWindow> host_windows_;
+  std::vector<KeptTime> host_windows_;
   TimelineSlices gap_slices_;
   std::vector<std::vector<TimelineGap>> gaps_;  // by row x cause: heaps, the shortest on top
   std::vector<std::vector<Filling>> fillings_;  // by level, then row x category
@@ -193,9 +193,9 @@ class TimelineMaker {
 // Time ranges worth a closer look, most informative first: a prefill, the slowest steps, the median
 // one and its neighbours; the middle of the recording if there are no steps. Together they contain
 // at most `most_work` pieces of work. Times are those of the trace.
-std::vector<TimelineWindow> telling_windows(const Trace& trace, const Stages& stages,
-                                            const Attribution& attribution,
-                                            const std::vector<StepWindow>& step_windows,
-                                            std::int64_t most_work);
+std::vector<CloseUp> telling_windows(const Trace& trace, const Stages& stages,
+                                     const Attribution& attribution,
+                                     const std::vector<StepOnGpu>& step_windows,
+                                     std::int64_t most_work);
 
 }  // namespace gpuwhy

@@ -198,7 +198,7 @@ std::vector<std::uint32_t> number_names(const Trace& trace, const std::vector<Ke
 }  // namespace
 
 HostTimeline make_host_timeline(const Trace& trace, const Attribution& attribution,
-                                const std::vector<HostWindow>& windows, std::int64_t start_ns,
+                                const std::vector<KeptTime>& windows, std::int64_t start_ns,
                                 std::int64_t end_ns, std::int64_t most_slices) {
   HostTimeline host;
   const std::vector<std::uint32_t> threads =
@@ -208,7 +208,7 @@ HostTimeline make_host_timeline(const Trace& trace, const Attribution& attributi
     place[threads[i]] = i;
   }
   const auto is_in_window = [&](std::int64_t from, std::int64_t to) {
-    return std::any_of(windows.begin(), windows.end(), [&](const HostWindow& window) {
+    return std::any_of(windows.begin(), windows.end(), [&](const KeptTime& window) {
       return from < window.end_ns && to > window.start_ns;
     });
   };

@@ -46,7 +46,7 @@ struct HostTimeline {
 };
 
 // A time range whose slices are kept even if short, on the recording's clock.
-struct HostWindow {
+struct KeptTime {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
 };
@@ -54,7 +54,7 @@ struct HostWindow {
 // The threads that launch most, the longest `most_slices` of their calls and as many scopes, and
 // half as many again in the windows. Times are those of [start_ns, end_ns).
 HostTimeline make_host_timeline(const Trace& trace, const Attribution& attribution,
-                                const std::vector<HostWindow>& windows, std::int64_t start_ns,
+                                const std::vector<KeptTime>& windows, std::int64_t start_ns,
                                 std::int64_t end_ns, std::int64_t most_slices);
 
 }  // namespace gpuwhy

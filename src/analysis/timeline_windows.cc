@@ -40,10 +40,10 @@ std::vector<std::uint32_t> instances_of(const Stages& stages, bool are_steps) {
 
 // Typical and worst cases, the most telling ones first.
 std::vector<Chosen> choose(const Trace& trace, const Stages& stages,
-                           const std::vector<StepWindow>& step_windows) {
+                           const std::vector<StepOnGpu>& step_windows) {
   const std::vector<std::uint32_t> numbers = number_steps(trace, stages);
   std::vector<std::int64_t> periods_ns(stages.instances.size());  // 0: there is none
-  for (const StepWindow& window : step_windows) {
+  for (const StepOnGpu& window : step_windows) {
     std::int64_t& period_ns = periods_ns[window.instance];
     period_ns = std::max(period_ns, window.period_ns.value_or(0));
   }
@@ -113,7 +113,7 @@ void each_work(const Trace& trace, Visit visit) {
 }
 
 // The end of the part of a window with at most `most` pieces of work.
-std::int64_t end_with(const Trace& trace, const TimelineWindow& window, std::int64_t most) {
+std::int64_t end_with(const Trace& trace, const CloseUp& window, std::int64_t most) {
   std::vector<std::int64_t> starts;
   each_work(trace, [&](std::int64_t start_ns, std::int64_t end_ns) {
     if (start_ns < window.end_ns && end_ns > window.start_ns) {
@@ -128,7 +128,7 @@ std::int64_t end_with(const Trace& trace, const TimelineWindow& window, std::int
   return std::max(*last, window.start_ns);
 }
 
-std::vector<TimelineWindow> middle_window(const Trace& trace, std::int64_t most_work) {
+std::vector<CloseUp> middle_window(const Trace& trace, std::int64_t most_work) {
   std::vector<std::int64_t> starts;
   each_work(trace, [&](std::int64_t start_ns, std::int64_t) { starts.push_back(start_ns); });
   const auto size = static_cast<std::int64_t>(starts.size());
@@ -145,7 +145,7 @@ std::vector<TimelineWindow> middle_window(const Trace& trace, std::int64_t most_
 
 void reach_to_work(const Trace& trace, const Attribution& attribution,
                    const std::map<std::uint32_t, std::size_t>& place_of,
-                   std::vector<TimelineWindow>& windows) {
+                   std::vector<CloseUp>& windows) {
   const auto reach = [&](const auto& work, const Origins& origins) {
     for (std::size_t i = 0; i < work.size(); ++i) {
       for (const std::uint32_t instance : {origins.instance[i], origins.nested[i]}) {
@@ -164,11 +164,11 @@ void reach_to_work(const Trace& trace, const Attribution& attribution,
 
 }  // namespace
 
-std::vector<TimelineWindow> telling_windows(const Trace& trace, const Stages& stages,
-                                            const Attribution& attribution,
-                                            const std::vector<StepWindow>& step_windows,
-                                            std::int64_t most_work) {
-  std::vector<TimelineWindow> windows;
+std::vector<CloseUp> telling_windows(const Trace& trace, const Stages& stages,
+                                     const Attribution& attribution,
+                                     const std::vector<StepOnGpu>& step_windows,
+                                     std::int64_t most_work) {
+  std::vector<CloseUp> windows;
   std::map<std::uint32_t, std::size_t> place_of;
   for (const Chosen& one : choose(trace, stages, step_windows)) {
     if (place_of.try_emplace(one.instance, windows.size()).second) {
@@ -181,8 +181,8 @@ std::vector<TimelineWindow> telling_windows(const Trace& trace, const Stages& st
   }
   reach_to_work(trace, attribution, place_of, windows);
   std::int64_t left = most_work;
-  std::vector<TimelineWindow> kept;
-  for (TimelineWindow& window : windows) {
+  std::vector<CloseUp> kept;
+  for (CloseUp& window : windows) {
     std::int64_t num_work = 0;
     each_work(trace, [&](std::int64_t start_ns, std::int64_t end_ns) {
       num_work += start_ns < window.end_ns && end_ns > window.start_ns ? 1 : 0;

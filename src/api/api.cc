@@ -30,12 +30,12 @@ auto guarded(Body&& body) {
   }
 }
 
-StageRow stage_row(const StageSummary& stage) {
+StageRow stage_row(const gpuwhy::StageRow& stage) {
   return {stage.stage.text(), stage.num_instances, stage.total_ns,
           stage.median_ns,    stage.kernel_ns,     stage.tokens};
 }
 
-KernelRow kernel_row(const KernelRecord& kernel) {
+KernelRow kernel_row(const gpuwhy::KernelRow& kernel) {
   const std::optional<std::int64_t> p99_ns =
       kernel.histogram.empty() ? std::nullopt : std::optional(kernel.p99_ns);
   return {kernel.kernel_name, kernel.short_name, kernel.device,   kernel.stage.text(),
@@ -43,7 +43,7 @@ KernelRow kernel_row(const KernelRecord& kernel) {
           kernel.median_ns,   kernel.max_ns,     p99_ns};
 }
 
-LedgerRow ledger_row(const StageLedger& stage) {
+LedgerRow ledger_row(const gpuwhy::LedgerRow& stage) {
   LedgerRow row{stage.stage.text(), stage.device, stage.ledger.window_ns, {}};
   for (std::size_t i = 0; i < kNumBuckets; ++i) {
     row.buckets_ns.emplace_back(kBucketNames[i], stage.ledger.buckets_ns[i]);
@@ -64,13 +64,13 @@ Recording recording_of(const std::string& path, const std::string& rules_file) {
   for (const DeviceRow& device : analysis.devices) {
     recording.devices.push_back(device.device);
   }
-  for (const StageSummary& stage : analysis.stages) {
+  for (const gpuwhy::StageRow& stage : analysis.stages) {
     recording.stages.push_back(stage_row(stage));
   }
-  for (const KernelRecord& kernel : analysis.kernels) {
+  for (const gpuwhy::KernelRow& kernel : analysis.kernels) {
     recording.kernels.push_back(kernel_row(kernel));
   }
-  for (const StageLedger& ledger : analysis.ledgers) {
+  for (const gpuwhy::LedgerRow& ledger : analysis.ledgers) {
     recording.ledgers.push_back(ledger_row(ledger));
   }
   for (const Finding& finding : analysis.findings.found) {

@@ -201,7 +201,7 @@ ArrowColumn table_of(const std::vector<T>& rows) {
 }
 
 // A row of the table of steps.
-struct StepRow {
+struct NamedStep {
   RowName stage;
   const StageStep* step = nullptr;
 };
@@ -224,7 +224,7 @@ void describe_step(F&& f) {
 
 // Every step: the metrics only have the lengths of the first ones and their medians.
 ArrowColumn step_table(const Analysis& analysis) {
-  std::vector<StepRow> rows;
+  std::vector<NamedStep> rows;
   rows.reserve(analysis.steps.size());
   for (const StageStep& step : analysis.steps) {
     if (step.stage < analysis.stages.size()) {
@@ -239,7 +239,7 @@ ArrowColumn step_table(const Analysis& analysis) {
   describe_step([&]<typename T>(const char* key, T StageStep::*member) {
     Values<T> values;
     values.reserve(rows.size());
-    for (const StepRow& row : rows) {
+    for (const NamedStep& row : rows) {
       values.push_back(&(row.step->*member));
     }
     table.children.push_back(column_of<T>(key, {}, values));
@@ -247,7 +247,7 @@ ArrowColumn step_table(const Analysis& analysis) {
   });
   std::vector<std::int64_t> groups;
   groups.reserve(rows.size());
-  for (const StepRow& row : rows) {
+  for (const NamedStep& row : rows) {
     groups.push_back(row.step->group);
   }
   table.children.push_back(owned_column("rank_group", "l", std::move(groups)));

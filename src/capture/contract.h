@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "capture/gate.h"
 #include "capture/reason.h"
 #include "capture/supervise.h"
+#include "capture/trigger.h"
 
 namespace gpuwhy {
 

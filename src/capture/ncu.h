@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "capture/gate.h"
 #include "capture/tools.h"
+#include "capture/trigger.h"
 
 namespace gpuwhy {
 

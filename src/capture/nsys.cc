@@ -115,7 +115,7 @@ void add_program_options(const NsysTool& nsys, const NsysSettings& settings,
 }  // namespace
 
 std::vector<std::string> build_nsys_cmd(const NsysTool& nsys, const NsysSettings& settings,
-                                        const Gate& gate, const NsysOutput& output,
+                                        const CaptureTrigger& gate, const NsysOutput& output,
                                         const std::vector<std::string>& work_argv) {
   std::vector<std::string> argv = {nsys.path.string(),
                                    "profile",
@@ -133,17 +133,17 @@ std::vector<std::string> build_nsys_cmd(const NsysTool& nsys, const NsysSettings
   if (nsys.has_option("--discard-environment")) {
     argv.emplace_back("--discard-environment=true");
   }
-  const std::vector<std::string> gate_options = nsys_gate_options(gate);
+  const std::vector<std::string> gate_options = nsys_trigger_options(gate);
   argv.insert(argv.end(), gate_options.begin(), gate_options.end());
   argv.insert(argv.end(), settings.extra_options.begin(), settings.extra_options.end());
   argv.insert(argv.end(), work_argv.begin(), work_argv.end());
   return argv;
 }
 
-NsysWindow build_nsys_window(const NsysTool& nsys, const NsysSettings& settings,
+NsysPeriod build_nsys_period(const NsysTool& nsys, const NsysSettings& settings,
                              const NsysOutput& output, const std::vector<std::string>& work_argv) {
   const std::string path = nsys.path.string();
-  NsysWindow window;
+  NsysPeriod window;
   window.launch = {path, "launch", fmt::format("--trace={}", fmt::join(settings.trace, ",")),
                    "--session-new=" + output.session};
   add_program_options(nsys, settings, output, window.launch);

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "capture/gate.h"
 #include "capture/tools.h"
+#include "capture/trigger.h"
 
 namespace gpuwhy {
 
@@ -32,16 +32,16 @@ struct NsysOutput {
 // The command that records. Options unknown to this nsys are omitted if it behaves the same without
 // them; otherwise throws kEnvironment.
 std::vector<std::string> build_nsys_cmd(const NsysTool& nsys, const NsysSettings& settings,
-                                        const Gate& gate, const NsysOutput& output,
+                                        const CaptureTrigger& gate, const NsysOutput& output,
                                         const std::vector<std::string>& work_argv);
 
 // Commands of a recording that starts and stops while its program runs.
-struct NsysWindow {
+struct NsysPeriod {
   std::vector<std::string> launch;  // the program under nsys, not recorded yet
   std::vector<std::string> start;
   std::vector<std::string> stop;  // ends when the report is written
 };
-NsysWindow build_nsys_window(const NsysTool& nsys, const NsysSettings& settings,
+NsysPeriod build_nsys_period(const NsysTool& nsys, const NsysSettings& settings,
                              const NsysOutput& output, const std::vector<std::string>& work_argv);
 
 // The command that exports a report to SQLite.

@@ -13,27 +13,27 @@ constexpr std::int64_t kMostSeconds = 3600;
 
 }  // namespace
 
-Option window_steps_option(WindowWish& wish) {
+Option window_steps_option(RecordingPeriod& wish) {
   return at_most(
       kMostSteps,
       {"--steps", "N", "Record N steps by the engine's own count (vLLM, SGLang, TensorRT-LLM)",
        &wish.num_steps});
 }
 
-Option window_seconds_option(WindowWish& wish) {
+Option window_seconds_option(RecordingPeriod& wish) {
   return at_most(kMostSeconds,
                  {"--seconds", "N", "Record N seconds (default: as long as the client runs)",
                   &wish.num_seconds});
 }
 
-Option window_after_option(WindowWish& wish) {
+Option window_after_option(RecordingPeriod& wish) {
   return at_most(
       kMostSeconds,
       {"--after", "SECONDS", "Begin to record this long after the load began (default: before it)",
        &wish.after_s});
 }
 
-Option window_stage_option(WindowWish& wish) {
+Option window_stage_option(RecordingPeriod& wish) {
   return one_of({"prefill", "decode"},
                 {"--stage", "NAME",
                  "Record prefill or decode steps: the default load is mostly of them, and the "
@@ -41,7 +41,7 @@ Option window_stage_option(WindowWish& wish) {
                  &wish.stage});
 }
 
-std::vector<std::pair<std::string, std::string>> window_words(const WindowWish& wish) {
+std::vector<std::pair<std::string, std::string>> window_words(const RecordingPeriod& wish) {
   std::vector<std::pair<std::string, std::string>> words;
   if (wish.num_steps) {
     words.emplace_back("--steps", fmt::format("{}", *wish.num_steps));

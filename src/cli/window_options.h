@@ -12,12 +12,12 @@
 
 namespace gpuwhy {
 
-Option window_steps_option(WindowWish& wish);
-Option window_seconds_option(WindowWish& wish);
-Option window_after_option(WindowWish& wish);
-Option window_stage_option(WindowWish& wish);
+Option window_steps_option(RecordingPeriod& wish);
+Option window_seconds_option(RecordingPeriod& wish);
+Option window_after_option(RecordingPeriod& wish);
+Option window_stage_option(RecordingPeriod& wish);
 
 // The options as they were given, with their values.
-std::vector<std::pair<std::string, std::string>> window_words(const WindowWish& wish);
+std::vector<std::pair<std::string, std::string>> window_words(const RecordingPeriod& wish);
 
 }  // namespace gpuwhy

@@ -19,7 +19,7 @@
 #include <fmt/ranges.h>
 
 #include "compare/compare.h"
-#include "compare/verdict.h"
+#include "compare/decision.h"
 
 namespace gpuwhy {
 namespace {

@@ -23,8 +23,8 @@
 
 #include <fmt/format.h>
 
+#include "compare/decision.h"
 #include "compare/statistics.h"
-#include "compare/verdict.h"
 
 namespace gpuwhy {
 namespace {

@@ -367,12 +367,12 @@ struct SideRate {
   std::string last_recorded;
 };
 
-enum class Verdict { kPass, kRegress, kInconclusive, kInvalid };
-const char* verdict_name(Verdict verdict);
+enum class Decision { kPass, kRegress, kInconclusive, kInvalid };
+const char* decision_name(Decision verdict);
 
 // The result of a comparison.
 struct Comparison {
-  Verdict verdict = Verdict::kInvalid;
+  Decision verdict = Decision::kInvalid;
   std::string outcome;  // "slower", "not decided"; empty: the reasons say it
   std::string reasons;
   std::vector<std::string> base;  // labels; none where runs were judged by limits alone

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "compare/compare.h"
+#include "compare/decision.h"
 #include "compare/statistics.h"
-#include "compare/verdict.h"
 
 namespace gpuwhy {
 namespace {
@@ -62,9 +62,9 @@ SelfTest self_test(const std::vector<RunSummary>& given, const CompareOptions& o
       test.least_runs = 2 * least_repeats(options.alpha / static_cast<double>(num_gated));
       test.can_alarm = 2 * test.runs_a_side >= test.least_runs;
     }
-    test.alarms += comparison.verdict == Verdict::kRegress ? 1 : 0;
-    test.passes += comparison.verdict == Verdict::kPass ? 1 : 0;
-    test.inconclusive += comparison.verdict == Verdict::kInconclusive ? 1 : 0;
+    test.alarms += comparison.verdict == Decision::kRegress ? 1 : 0;
+    test.passes += comparison.verdict == Decision::kPass ? 1 : 0;
+    test.inconclusive += comparison.verdict == Decision::kInconclusive ? 1 : 0;
   }
   return test;
 }

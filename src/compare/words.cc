@@ -84,15 +84,15 @@ const char* change_name(Change change) {
   return "";
 }
 
-const char* verdict_name(Verdict verdict) {
+const char* decision_name(Decision verdict) {
   switch (verdict) {
-    case Verdict::kPass:
+    case Decision::kPass:
       return "pass";
-    case Verdict::kRegress:
+    case Decision::kRegress:
       return "regress";
-    case Verdict::kInconclusive:
+    case Decision::kInconclusive:
       return "inconclusive";
-    case Verdict::kInvalid:
+    case Decision::kInvalid:
       return "invalid";
   }
   return "";

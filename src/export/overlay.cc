@@ -127,12 +127,12 @@ void Overlay::model_arguments(const ModelSlice& slice, ModelLevel level, Argumen
 void Overlay::name_kernels() {
   short_names_.resize(trace().strings.size());
   families_.resize(trace().strings.size());
-  for (const KernelRecord& record : analysis().kernels) {
+  for (const KernelRow& record : analysis().kernels) {
     if (const auto id = trace().strings.find(record.kernel_name)) {
       families_[static_cast<std::size_t>(*id)] = texts_.add(record.family);
     }
   }
-  for (const KernelRecord& record : analysis().kernels) {
+  for (const KernelRow& record : analysis().kernels) {
     if (const auto id = trace().strings.find(record.kernel_name)) {
       short_names_[static_cast<std::size_t>(*id)] = texts_.add(record.short_name);
     }

@@ -114,7 +114,7 @@ std::vector<std::vector<PlaceSample>> samples_in_model(const Profile& profile) {
   using RowKey = std::tuple<std::string_view, std::string_view, std::string_view>;
   std::map<RowKey, std::size_t> rows;
   for (std::size_t i = 0; i < profile.analysis.kernels.size(); ++i) {
-    const KernelRecord& record = profile.analysis.kernels[i];
+    const KernelRow& record = profile.analysis.kernels[i];
     rows.emplace(RowKey(record.stage.text(), record.kernel_name, record.device), i);
   }
   std::vector<std::vector<PlaceSample>> samples(profile.analysis.kernels.size());
@@ -145,7 +145,7 @@ class ProfileWriter {
     add_type("gpu_time", "nanoseconds");
     const std::vector<std::vector<PlaceSample>> in_model = samples_in_model(profile);
     for (std::size_t i = 0; i < analysis.kernels.size(); ++i) {
-      const KernelRecord& record = analysis.kernels[i];
+      const KernelRow& record = analysis.kernels[i];
       PlaceSum others{record.calls, record.total_ns};
       if (!in_model.empty()) {
         for (const PlaceSample& sample : in_model[i]) {
@@ -211,11 +211,9 @@ class ProfileWriter {
     return location(kind, shown, shown);
   }
 
-  std::uint64_t family_location(const KernelRecord& record) {
-    return frame("family", record.family);
-  }
+  std::uint64_t family_location(const KernelRow& record) { return frame("family", record.family); }
 
-  void add_model_sample(const KernelRecord& record, const PartSummary& part,
+  void add_model_sample(const KernelRow& record, const PartSummary& part,
                         const PlaceSample& sample) {
     add_sample(record,
                {frame("part", part.part), frame("block", std::string(part.block())),
@@ -225,7 +223,7 @@ class ProfileWriter {
 
   // `between` are the frames between kernel and stage, the innermost first. A layer of -1 has no
   // label.
-  void add_sample(const KernelRecord& record, std::initializer_list<std::uint64_t> between,
+  void add_sample(const KernelRow& record, std::initializer_list<std::uint64_t> between,
                   const PlaceSum& sum, std::int32_t layer) {
     std::vector<std::uint64_t> stack = {
         location("kernel", shown_name(record.short_name), shown_name(record.kernel_name))};

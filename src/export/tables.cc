@@ -137,35 +137,35 @@ void RecordingTables::order_launches() {
 }
 
 ColumnTable RecordingTables::kernels_table() const {
-  const std::vector<KernelRecord>& rows = profile_.analysis.kernels;
+  const std::vector<KernelRow>& rows = profile_.analysis.kernels;
   ColumnTable table{"kernels", rows.size(), {}};
   const TableMaker add{table};
-  const auto text = [&](const char* name, std::string KernelRecord::*member) {
+  const auto text = [&](const char* name, std::string KernelRow::*member) {
     add.text(name, same, [&rows, member](std::int64_t row) -> std::string_view {
       return rows[static_cast<std::size_t>(row)].*member;
     });
   };
-  const auto number = [&](const char* name, std::int64_t KernelRecord::*member) {
+  const auto number = [&](const char* name, std::int64_t KernelRow::*member) {
     add.number(name, [&rows, member](std::size_t row) { return rows[row].*member; });
   };
-  text("kernel_name", &KernelRecord::kernel_name);
-  text("short_name", &KernelRecord::short_name);
-  text("family", &KernelRecord::family);
+  text("kernel_name", &KernelRow::kernel_name);
+  text("short_name", &KernelRow::short_name);
+  text("family", &KernelRow::family);
   add.maybe_text("device", same, [&rows](std::int64_t row) -> std::string_view {
     return rows[static_cast<std::size_t>(row)].device;
   });
   add.maybe_text("stage", same, [&rows](std::int64_t row) -> std::string_view {
     return rows[static_cast<std::size_t>(row)].stage.text();
   });
-  number("calls", &KernelRecord::calls);
-  number("total_ns", &KernelRecord::total_ns);
-  number("min_ns", &KernelRecord::min_ns);
-  number("median_ns", &KernelRecord::median_ns);
+  number("calls", &KernelRow::calls);
+  number("total_ns", &KernelRow::total_ns);
+  number("min_ns", &KernelRow::min_ns);
+  number("median_ns", &KernelRow::median_ns);
   // A summary has no single launches to take it of.
   add.maybe_number("p99_ns", [&rows](std::size_t row) {
     return rows[row].histogram.empty() ? std::nullopt : MaybeNumber(rows[row].p99_ns);
   });
-  number("max_ns", &KernelRecord::max_ns);
+  number("max_ns", &KernelRow::max_ns);
   return table;
 }
 
@@ -383,7 +383,7 @@ ColumnTable RecordingTables::launches_table() const {
                      [&](std::size_t row) { return graphs.end_ns[row] - graphs.start_ns[row]; }));
   const auto name_of =
       of_kernel_only([&](std::size_t row) { return static_cast<std::int64_t>(kernels.name[row]); });
-  const auto record_text = [this, &trace](std::string KernelRecord::*member) {
+  const auto record_text = [this, &trace](std::string KernelRow::*member) {
     return [this, &trace, member](std::int64_t name) -> std::string_view {
       const auto found = records_.find(trace.strings[static_cast<StringId>(name)]);
       return found == records_.end() ? std::string_view()
@@ -392,8 +392,8 @@ ColumnTable RecordingTables::launches_table() const {
   };
   add.maybe_text("kernel_name", name_of,
                  [&trace](std::int64_t key) { return trace.strings[static_cast<StringId>(key)]; });
-  add.maybe_text("short_name", name_of, record_text(&KernelRecord::short_name));
-  add.maybe_text("family", name_of, record_text(&KernelRecord::family));
+  add.maybe_text("short_name", name_of, record_text(&KernelRow::short_name));
+  add.maybe_text("family", name_of, record_text(&KernelRow::family));
   add.text("device",
            of_both([&](std::size_t row) { return kernels.device[row]; },
                    [&](std::size_t row) { return graphs.device[row]; }),

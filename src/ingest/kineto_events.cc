@@ -139,7 +139,7 @@ KinetoEvents::Parser::Walk KinetoEvents::Parser::walk(char* text, std::size_t le
 
 KinetoEvents::KinetoEvents() : parser_(std::make_unique<Parser>()) {
   // Allocated once for all windows of the usual size; iterate() grows it for larger ones.
-  if (parser_->simd.allocate(JsonWindow::kSize + JsonWindow::kPadding) != simdjson::SUCCESS) {
+  if (parser_->simd.allocate(JsonBuffer::kSize + JsonBuffer::kPadding) != simdjson::SUCCESS) {
     throw std::bad_alloc();
   }
 }
@@ -147,7 +147,7 @@ KinetoEvents::~KinetoEvents() = default;
 
 // If an event was wrongly guessed to be complete, the parser reports an error, and brackets are
 // counted to find the last complete one. A complete event that is invalid ends the reading.
-KinetoArray KinetoEvents::read(JsonWindow& window, const Sink& sink) {
+KinetoArray KinetoEvents::read(JsonBuffer& window, const Sink& sink) {
   KinetoArray result;
   bool is_guess = true;
   while (true) {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "ingest/json_window.h"
+#include "ingest/json_buffer.h"
 #include "ingest/kineto_event.h"
 #include "trace/left_out.h"
 
@@ -28,7 +28,7 @@ class KinetoEvents {
   ~KinetoEvents();
 
   using Sink = std::function<void(const KinetoEvent&)>;
-  KinetoArray read(JsonWindow& window, const Sink& sink);
+  KinetoArray read(JsonBuffer& window, const Sink& sink);
 
  private:
   struct Parser;

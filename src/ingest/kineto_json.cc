@@ -292,7 +292,7 @@ class KinetoLoader {
 
   std::filesystem::path path_;
   GzipReader source_;
-  JsonWindow window_;
+  JsonBuffer window_;
   KinetoEvents events_;
   KinetoTrace builder_;
   KinetoArray read_;

@@ -10,7 +10,7 @@
 namespace gpuwhy {
 
 // Layers with limited attention range.
-enum class WindowRule : std::uint8_t {
+enum class AttentionReach : std::uint8_t {
   kNever,
   kAlways,       // every layer, when sliding_window is a number
   kIfAsked,      // use_sliding_window, from layer max_window_layers on
@@ -33,7 +33,7 @@ enum class MoeRule : std::uint8_t {
 // Properties of a Hugging Face model_type beyond the numbers in its config.json.
 struct ModelFamily {
   const char* model_type;
-  WindowRule window = WindowRule::kNever;
+  AttentionReach window = AttentionReach::kNever;
   MoeRule moe = MoeRule::kNone;
   bool is_tied = false;  // unless tie_word_embeddings says otherwise
   bool has_qkv_bias = false;

@@ -171,19 +171,19 @@ bool is_moe_layer(const ConfigReader& reader, MoeRule rule, std::int64_t i) {
   return false;
 }
 
-bool is_windowed(const ConfigReader& reader, WindowRule rule, std::int64_t i) {
+bool is_windowed(const ConfigReader& reader, AttentionReach rule, std::int64_t i) {
   switch (rule) {
-    case WindowRule::kNever:
+    case AttentionReach::kNever:
       return false;
-    case WindowRule::kAlways:
+    case AttentionReach::kAlways:
       return true;
-    case WindowRule::kIfAsked:
+    case AttentionReach::kIfAsked:
       return reader.flag("use_sliding_window", false) && i >= reader.count("max_window_layers", 0);
-    case WindowRule::kAlternating:
+    case AttentionReach::kAlternating:
       return i % 2 == 0;
-    case WindowRule::kPattern:
+    case AttentionReach::kPattern:
       return (i + 1) % reader.size({"sliding_window_pattern", "_sliding_window_pattern"}, 6) != 0;
-    case WindowRule::kChunks:
+    case AttentionReach::kChunks:
       return (i + 1) % reader.size({"no_rope_layer_interval"}, 4) != 0;
   }
   return false;
@@ -223,7 +223,7 @@ std::vector<LlmLayer> layers_of(const ConfigReader& reader, const ModelFamily& f
                                                "program takes for a model",
                                                num_layers, kMostLayers));
   }
-  const bool is_chunked = family.window == WindowRule::kChunks;
+  const bool is_chunked = family.window == AttentionReach::kChunks;
   const auto reach = is_chunked ? reader.find_size({"attention_chunk_size"})
                                 : reader.find_size({"sliding_window"});
   std::vector<LlmLayer> layers(static_cast<std::size_t>(num_layers));

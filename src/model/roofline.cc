@@ -107,7 +107,7 @@ std::string stall_reason(const RooflineInput& input) {
 // The order matters: a kernel too short to fill the GPU would otherwise pass for memory-bound.
 void classify(const RooflineInput& input, const BoundThresholds& thresholds, Roofline& result) {
   if (is_launch_bound(input, thresholds)) {
-    result.bound = Bound::kLaunch;
+    result.bound = BoundBy::kLaunch;
     result.reason = launch_reason(input);
     return;
   }
@@ -125,27 +125,27 @@ void classify(const RooflineInput& input, const BoundThresholds& thresholds, Roo
   // Far from both ceilings neither of them is the limit.
   if (*result.sol_fraction < thresholds.roof_fraction) {
     const std::string waiting = latency_reason(input, thresholds);
-    result.bound = Bound::kLatency;
+    result.bound = BoundBy::kLatency;
     result.reason = reached + (waiting.empty() ? "" : "; " + waiting) + stall_reason(input);
     return;
   }
-  result.bound = memory >= compute ? Bound::kMemory : Bound::kCompute;
+  result.bound = memory >= compute ? BoundBy::kMemory : BoundBy::kCompute;
   result.reason = reached;
 }
 
 }  // namespace
 
-const char* bound_name(Bound bound) {
+const char* bound_name(BoundBy bound) {
   switch (bound) {
-    case Bound::kMemory:
+    case BoundBy::kMemory:
       return "memory";
-    case Bound::kCompute:
+    case BoundBy::kCompute:
       return "compute";
-    case Bound::kLatency:
+    case BoundBy::kLatency:
       return "latency";
-    case Bound::kLaunch:
+    case BoundBy::kLaunch:
       return "launch";
-    case Bound::kUnknown:
+    case BoundBy::kUnknown:
       break;
   }
   return "n/a";

@@ -47,8 +47,8 @@ struct RooflineInput {
   std::vector<StallReason> stalls;  // the largest first; empty: not counted
 };
 
-enum class Bound { kUnknown, kMemory, kCompute, kLatency, kLaunch };
-const char* bound_name(Bound bound);
+enum class BoundBy { kUnknown, kMemory, kCompute, kLatency, kLaunch };
+const char* bound_name(BoundBy bound);
 
 // "global memory (long_scoreboard)": what a warp waits for, in words where ncu's name is not plain.
 std::string stall_words(const std::string& name);
@@ -67,7 +67,7 @@ struct Roofline {
   std::optional<double> memory_fraction;  // of the busiest level
   std::string memory_level;               // dram, l2 or l1
   std::optional<double> sol_fraction;     // of the nearest ceiling: 1 - this is what can be won
-  Bound bound = Bound::kUnknown;
+  BoundBy bound = BoundBy::kUnknown;
   std::string reason;  // a sentence with the figures that decided
 };
 

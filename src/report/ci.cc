@@ -66,7 +66,7 @@ std::vector<Measure> measures_of(const Metrics& metrics) {
   }
   add(metrics.aggregates.program_ns, dashboard_name("aggregates.program_ns"), "latency_ns",
       measures);
-  for (const StageSummary& stage : metrics.stages) {
+  for (const StageRow& stage : metrics.stages) {
     add_time(stage.median_ns, printable(stage.stage.text()) + "/median", stage.num_instances,
              measures);
     if (const auto step = step_time(metrics, stage);

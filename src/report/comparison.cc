@@ -210,7 +210,7 @@ Json model_json(const ModelComparison& model) {
 // from it, so that they cannot disagree.
 std::string comparison_json(const Comparison& comparison) {
   Json json = json_document("compare", 1);
-  json["verdict"] = verdict_name(comparison.verdict);
+  json["verdict"] = decision_name(comparison.verdict);
   json["exit_code"] = static_cast<int>(exit_code_of(comparison));
   json["sentence"] = comparison.sentence();
   json["cause"] = text_or_null(cause_sentence(comparison));
@@ -267,13 +267,13 @@ std::string failure_json(const std::string& error, const std::string& hint, int 
 
 ExitCode exit_code_of(const Comparison& comparison) {
   switch (comparison.verdict) {
-    case Verdict::kPass:
+    case Decision::kPass:
       return kExitOk;
-    case Verdict::kRegress:
+    case Decision::kRegress:
       return kExitRegression;
-    case Verdict::kInconclusive:
+    case Decision::kInconclusive:
       return kExitInconclusive;
-    case Verdict::kInvalid:
+    case Decision::kInvalid:
       break;
   }
   return has_failed_run(comparison) ? kExitIncomplete : kExitNotComparable;

@@ -61,7 +61,7 @@ struct Part {
 };
 
 std::string difference_text(std::int64_t difference_ns) {
-  return shown({difference_ns, Unit::kDifference, ""});
+  return shown({difference_ns, CellFormat::kDifference, ""});
 }
 
 // The GPU whose time in the stage changed most.
@@ -258,7 +258,7 @@ std::string cause_sentence(const Comparison& comparison) {
   }
   const MetricChange* gate = first_gate(comparison);
   // Where the sides did other amounts of work, a total does not tell the cause.
-  if (gate == nullptr || comparison.verdict == Verdict::kInvalid ||
+  if (gate == nullptr || comparison.verdict == Decision::kInvalid ||
       has_fact(comparison, "instances")) {
     return "";
   }
@@ -290,7 +290,7 @@ std::string worth_sentence(const Comparison& comparison) {
   if (!comparison.gpu_hour_price || comparison.base.empty()) {
     return "";
   }
-  if (comparison.verdict == Verdict::kInvalid) {
+  if (comparison.verdict == Decision::kInvalid) {
     return "What the change is worth is not known: the sides are not comparable.";
   }
   const SideRate& before = comparison.base_rate;

@@ -70,9 +70,9 @@ std::string github_comparison(const Comparison& comparison) {
 }
 
 std::string github_annotation(const Comparison& comparison) {
-  return comparison.verdict == Verdict::kPass
+  return comparison.verdict == Decision::kPass
              ? ""
-             : annotation(comparison.verdict == Verdict::kInconclusive ? "warning" : "error",
+             : annotation(comparison.verdict == Decision::kInconclusive ? "warning" : "error",
                           verdict_line(comparison));
 }
 
@@ -109,7 +109,7 @@ std::string junit_comparison(const Comparison& comparison) {
   std::string cases;
   int num_failures = 0;
   int num_skipped = 0;
-  const bool is_invalid = comparison.verdict == Verdict::kInvalid;
+  const bool is_invalid = comparison.verdict == Decision::kInvalid;
   cases += test_case("the runs can be judged", is_invalid ? "error" : "",
                      is_invalid ? comparison.sentence() : "");
   int num_cases = 1;

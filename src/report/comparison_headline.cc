@@ -125,7 +125,7 @@ std::string repeated_sentence(const std::vector<RepeatedRun>& repeated) {
 }  // namespace
 
 std::string change_text(const MetricChange& row) {
-  const std::string change = shown({row.ratio.value_or(1), Unit::kRatio, ""});
+  const std::string change = shown({row.ratio.value_or(1), CellFormat::kRatio, ""});
   const bool is_other_way =
       row.base && row.candidate && (*row.ratio - 1) * (*row.candidate - *row.base) < 0;
   return is_other_way ? change + " over all pairs of runs, unlike the medians" : change;

@@ -18,10 +18,10 @@ ReportRow operator_row(const OperatorChange& row, std::size_t place) {
            difference_of(row.calls_ns, key + "calls_ns"),
            difference_of(row.duration_ns, key + "duration_ns"),
            calls_of(row),
-           {row.base.stage.text(), Unit::kName, key + "stage"},
+           {row.base.stage.text(), CellFormat::kName, key + "stage"},
            text_value(sureness(row)),
-           {row.base.name, Unit::kName, key + "operator"},
-           {row.base.shape, Unit::kText, key + "shape"}},
+           {row.base.name, CellFormat::kName, key + "operator"},
+           {row.base.shape, CellFormat::kText, key + "shape"}},
           "",
           false};
 }
@@ -29,7 +29,7 @@ ReportRow operator_row(const OperatorChange& row, std::size_t place) {
 // A row of the operator table that is not an operator.
 ReportRow other_operators_row(ReportValue difference, std::string name, bool is_sum) {
   return {
-      {std::move(difference), no_value(Unit::kDifference), no_value(Unit::kDifference),
+      {std::move(difference), no_value(CellFormat::kDifference), no_value(CellFormat::kDifference),
        text_value(""), text_value(""), text_value(""), text_value(std::move(name)), text_value("")},
       "",
       is_sum};
@@ -39,14 +39,14 @@ ReportTable operators_table(const OperatorComparison& operators, const TotalChan
                             std::size_t top) {
   ReportTable table;
   table.title = "By operator";
-  table.columns = {{"difference", "difference_ns", Unit::kDifference, true},
-                   {"by calls", "calls_ns", Unit::kDifference},
-                   {"by duration", "duration_ns", Unit::kDifference},
-                   {"calls", "calls", Unit::kCount},
-                   {"stage", "stage", Unit::kName},
-                   {"significant", "p", Unit::kText},
-                   {"operator", "operator", Unit::kName, false, true},
-                   {"input shapes", "shape", Unit::kText}};
+  table.columns = {{"difference", "difference_ns", CellFormat::kDifference, true},
+                   {"by calls", "calls_ns", CellFormat::kDifference},
+                   {"by duration", "duration_ns", CellFormat::kDifference},
+                   {"calls", "calls", CellFormat::kCount},
+                   {"stage", "stage", CellFormat::kName},
+                   {"significant", "p", CellFormat::kText},
+                   {"operator", "operator", CellFormat::kName, false, true},
+                   {"input shapes", "shape", CellFormat::kText}};
   const std::int64_t shown_ns = add_moved(operators.rows, top, operator_row, table);
   const std::size_t others = operators.rows.size() - table.rows.size();
   if (others > 0) {
@@ -65,21 +65,21 @@ ReportTable operators_table(const OperatorComparison& operators, const TotalChan
 ReportValue layer_time(const ModelPartChange& part, std::int64_t time_ns, std::int64_t num_layers) {
   return part.place == "layer" && num_layers > 0
              ? duration_of((time_ns + num_layers / 2) / num_layers, "")
-             : no_value(Unit::kDuration);
+             : no_value(CellFormat::kDuration);
 }
 
 ReportTable model_parts_table(const ModelPassChange& pass, const std::string& key,
                               std::size_t top) {
   ReportTable table;
   table.title = fmt::format("{}, {} layers: kernel time of one pass", pass.pass, pass.num_layers);
-  table.columns = {{"difference", "difference_ns", Unit::kDifference, true},
-                   {"base", "base_ns", Unit::kDuration},
-                   {"candidate", "candidate_ns", Unit::kDuration},
-                   {"base per layer", "base_layer", Unit::kDuration},
-                   {"candidate per layer", "candidate_layer", Unit::kDuration},
-                   {"place", "place", Unit::kText},
-                   {"part", "part", Unit::kText, false, true},
-                   {"kernel", "kernel", Unit::kName}};
+  table.columns = {{"difference", "difference_ns", CellFormat::kDifference, true},
+                   {"base", "base_ns", CellFormat::kDuration},
+                   {"candidate", "candidate_ns", CellFormat::kDuration},
+                   {"base per layer", "base_layer", CellFormat::kDuration},
+                   {"candidate per layer", "candidate_layer", CellFormat::kDuration},
+                   {"place", "place", CellFormat::kText},
+                   {"part", "part", CellFormat::kText, false, true},
+                   {"kernel", "kernel", CellFormat::kName}};
   std::int64_t shown_ns = 0;
   for (std::size_t i = 0; i < pass.parts.size() && table.rows.size() < top; ++i) {
     const ModelPartChange& part = pass.parts[i];
@@ -99,22 +99,23 @@ ReportTable model_parts_table(const ModelPassChange& pass, const std::string& ke
                            {part.base_kernel == part.candidate_kernel
                                 ? part.base_kernel
                                 : part.base_kernel + arrow + part.candidate_kernel,
-                            Unit::kName, ""}},
+                            CellFormat::kName, ""}},
                           "",
                           false});
     shown_ns += part.difference_ns();
   }
   const auto add = [&](ReportValue difference, ReportValue base, ReportValue candidate,
                        std::string label, bool is_sum) {
-    table.rows.push_back(
-        {{std::move(difference), std::move(base), std::move(candidate), no_value(Unit::kDuration),
-          no_value(Unit::kDuration), text_value(""), text_value(std::move(label)), text_value("")},
-         "",
-         is_sum});
+    table.rows.push_back({{std::move(difference), std::move(base), std::move(candidate),
+                           no_value(CellFormat::kDuration), no_value(CellFormat::kDuration),
+                           text_value(""), text_value(std::move(label)), text_value("")},
+                          "",
+                          is_sum});
   };
   const std::int64_t whole_ns = pass.candidate_ns() - pass.base_ns();
   if (const std::size_t others = pass.parts.size() - table.rows.size(); others > 0) {
-    add(difference_of(whole_ns - shown_ns), no_value(Unit::kDuration), no_value(Unit::kDuration),
+    add(difference_of(whole_ns - shown_ns), no_value(CellFormat::kDuration),
+        no_value(CellFormat::kDuration),
         fmt::format("{} {}", others, others == 1 ? "other" : "others"), false);
   }
   add(difference_of(whole_ns, key + "difference_ns"), duration_of(pass.base_ns(), key + "base_ns"),

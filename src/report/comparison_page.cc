@@ -27,17 +27,17 @@ namespace {
 std::string verdict_words(const Comparison& comparison) {
   const bool has_base = !comparison.base.empty();
   switch (comparison.verdict) {
-    case Verdict::kRegress:
+    case Decision::kRegress:
       return comparison.outcome == "slower" ? "Slower" : "Outside its limits";
-    case Verdict::kPass:
+    case Decision::kPass:
       return comparison.outcome == "faster" ? "Faster"
              : has_base                     ? "No slower"
                                             : "Within its limits";
-    case Verdict::kInvalid:
+    case Decision::kInvalid:
       return has_failed_run(comparison) ? "A run failed"
              : has_base                 ? "Not comparable"
                                         : "Not judged";
-    case Verdict::kInconclusive:
+    case Decision::kInconclusive:
       break;
   }
   return "Not decided";
@@ -55,7 +55,7 @@ void say_in_words(ReportTable& table) {
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
       if (const std::string* text = row.cells[i].text();
           table.columns[i].field == "key" && text != nullptr) {
-        row.cells[i] = {label_words(*text), Unit::kText, row.cells[i].key};
+        row.cells[i] = {label_words(*text), CellFormat::kText, row.cells[i].key};
       }
     }
   }
@@ -108,10 +108,10 @@ std::string small_change_words(const MetricChange& row) {
 }
 
 std::string tile_html(const MetricChange& row, std::size_t place) {
-  const auto value = [&](const char* field, const std::optional<double>& number, Unit unit) {
+  const auto value = [&](const char* field, const std::optional<double>& number, CellFormat unit) {
     return ReportValue{cell_of(number), unit, fmt::format("metrics[{}].{}", place, field)};
   };
-  const ReportValue ratio = value("ratio", row.ratio, Unit::kRatio);
+  const ReportValue ratio = value("ratio", row.ratio, CellFormat::kRatio);
   std::string note;
   if (row.ratio && !is_change(row)) {
     note += "measured " + html_value(ratio) + ", ";
@@ -119,8 +119,9 @@ std::string tile_html(const MetricChange& row, std::size_t place) {
   if (!row.base) {
     note += html_words(limit_text(row));
   } else if (row.ratio_low && row.ratio_high) {
-    note += fmt::format("{} to {}", html_value(value("ratio_low", row.ratio_low, Unit::kRatio)),
-                        html_value(value("ratio_high", row.ratio_high, Unit::kRatio)));
+    note +=
+        fmt::format("{} to {}", html_value(value("ratio_low", row.ratio_low, CellFormat::kRatio)),
+                    html_value(value("ratio_high", row.ratio_high, CellFormat::kRatio)));
     note += fmt::format(" ({} interval{})", level_text(row.interval_level.value_or(0)),
                         row.method == "runs" ? "" : " of the " + html_words(row.method));
   } else {
@@ -142,7 +143,7 @@ std::string plain_words(const Comparison& comparison) {
   const auto row = std::ranges::find_if(comparison.metrics, [](const MetricChange& one) {
     return one.is_gated && one.base && one.candidate && one.ratio && *one.base > 0;
   });
-  if (row == comparison.metrics.end() || comparison.verdict == Verdict::kInvalid) {
+  if (row == comparison.metrics.end() || comparison.verdict == Decision::kInvalid) {
     return "";
   }
   const auto text = [&](double value) { return shown({value, metric_unit(*row), ""}); };
@@ -175,7 +176,7 @@ std::string plain_words(const Comparison& comparison) {
 }
 
 std::string summary_html(const Comparison& comparison) {
-  const char* verdict = verdict_name(comparison.verdict);
+  const char* verdict = decision_name(comparison.verdict);
   std::string tiles;
   for (std::size_t i = 0; i < comparison.metrics.size(); ++i) {
     tiles += comparison.metrics[i].is_gated ? tile_html(comparison.metrics[i], i) : "";

@@ -29,9 +29,9 @@ ReportRow bucket_row(const LedgerChange& ledger, const std::string& ledger_key,
   const ReportValue stage =
       ledger.base.stage.kind == RowKind::kRecording
           ? text_value("whole recording")
-          : ReportValue{ledger.base.stage.text(), Unit::kName, ledger_key + "stage"};
+          : ReportValue{ledger.base.stage.text(), CellFormat::kName, ledger_key + "stage"};
   return {{stage,
-           {device_words(ledger), Unit::kText, ledger_key + "device"},
+           {device_words(ledger), CellFormat::kText, ledger_key + "device"},
            text_value(bucket_in_words(part.name)),
            duration_of(part.base_ns, key + "base_ns"),
            duration_of(part.candidate_ns, key + "candidate_ns"),
@@ -67,12 +67,12 @@ ReportRow kernel_row(const KernelChange& row, std::size_t place) {
            calls_of(row),
            text_value(std::string(kind_name(row.kind)) +
                       (row.has_other_shapes() ? ", other shapes" : "")),
-           {named.family, Unit::kText, key + "family"},
-           {named.stage.text(), Unit::kName, key + "stage"},
-           {named.device, Unit::kText, key + "device"},
+           {named.family, CellFormat::kText, key + "family"},
+           {named.stage.text(), CellFormat::kName, key + "stage"},
+           {named.device, CellFormat::kText, key + "device"},
            text_value(sureness(row)),
-           {named.short_name + (is_swapped ? " -> " + row.candidate.short_name : ""), Unit::kName,
-            key + "kernel"}},
+           {named.short_name + (is_swapped ? " -> " + row.candidate.short_name : ""),
+            CellFormat::kName, key + "kernel"}},
           "",
           false};
 }
@@ -133,12 +133,12 @@ Section buckets_section(const Comparison& comparison) {
   section.id = "where";
   section.title = "Where the difference is, by bucket";
   ReportTable table;
-  table.columns = {{"stage", "stage", Unit::kName},
-                   {"GPU", "device", Unit::kText},
-                   {"bucket", "bucket", Unit::kText, false, true},
-                   {"base", "base_ns", Unit::kDuration},
-                   {"candidate", "candidate_ns", Unit::kDuration},
-                   {"difference", "difference_ns", Unit::kDifference, true}};
+  table.columns = {{"stage", "stage", CellFormat::kName},
+                   {"GPU", "device", CellFormat::kText},
+                   {"bucket", "bucket", CellFormat::kText, false, true},
+                   {"base", "base_ns", CellFormat::kDuration},
+                   {"candidate", "candidate_ns", CellFormat::kDuration},
+                   {"difference", "difference_ns", CellFormat::kDifference, true}};
   for (std::size_t i = 0; i < comparison.ledgers.size(); ++i) {
     const LedgerChange& ledger = comparison.ledgers[i];
     const std::string ledger_key = fmt::format("ledgers[{}].", i);
@@ -187,26 +187,26 @@ Section moved_section(const Comparison& comparison, std::size_t top) {
     return section;
   }
   ReportTable table;
-  table.columns = {{"difference", "difference_ns", Unit::kDifference, true},
-                   {"by launches", "launches_ns", Unit::kDifference},
-                   {"by duration", "duration_ns", Unit::kDifference},
-                   {"calls", "calls", Unit::kCount},
-                   {"what", "kind", Unit::kText},
-                   {"family", "family", Unit::kText},
-                   {"stage", "stage", Unit::kName},
-                   {"GPU", "device", Unit::kText},
-                   {"significant", "p", Unit::kText},
-                   {"kernel", "kernel", Unit::kName, false, true}};
+  table.columns = {{"difference", "difference_ns", CellFormat::kDifference, true},
+                   {"by launches", "launches_ns", CellFormat::kDifference},
+                   {"by duration", "duration_ns", CellFormat::kDifference},
+                   {"calls", "calls", CellFormat::kCount},
+                   {"what", "kind", CellFormat::kText},
+                   {"family", "family", CellFormat::kText},
+                   {"stage", "stage", CellFormat::kName},
+                   {"GPU", "device", CellFormat::kText},
+                   {"significant", "p", CellFormat::kText},
+                   {"kernel", "kernel", CellFormat::kName, false, true}};
   const std::int64_t shown_ns = add_moved(comparison.kernels, top, kernel_row, table);
   const TotalChange total = kernel_total(comparison);
   section.notes.push_back(
       fmt::format("{} of {} rows: {} of {}. All rows sum to the difference{}.", table.rows.size(),
-                  comparison.kernels.size(), shown({shown_ns, Unit::kDifference, ""}),
-                  shown({total.difference_ns(), Unit::kDifference, ""}),
+                  comparison.kernels.size(), shown({shown_ns, CellFormat::kDifference, ""}),
+                  shown({total.difference_ns(), CellFormat::kDifference, ""}),
                   total.not_in_rows_ns() == 0
                       ? ""
                       : fmt::format(" but for {}, which no row has",
-                                    shown({total.not_in_rows_ns(), Unit::kDifference, ""}))));
+                                    shown({total.not_in_rows_ns(), CellFormat::kDifference, ""}))));
   add_pace_note(comparison, section);
   section.notes.push_back(median_note(comparison));
   section.tables.push_back(std::move(table));
@@ -222,15 +222,15 @@ Section runs_section(const Comparison& comparison) {
   section.id = "runs";
   section.title = "Runs";
   ReportTable table;
-  table.columns = {{"side", "side", Unit::kText},
-                   {"run", "run", Unit::kName, false, true},
-                   {"note", "note", Unit::kText}};
+  table.columns = {{"side", "side", CellFormat::kText},
+                   {"run", "run", CellFormat::kName, false, true},
+                   {"note", "note", CellFormat::kText}};
   const auto add_side = [&](const char* side, const std::vector<std::string>& runs,
                             const std::string& median) {
     for (std::size_t i = 0; i < std::min(runs.size(), kMost); ++i) {
       table.rows.push_back(
           {{text_value(side),
-            {runs[i], Unit::kName, fmt::format("{}.runs[{}]", side, i)},
+            {runs[i], CellFormat::kName, fmt::format("{}.runs[{}]", side, i)},
             text_value(runs[i] == median ? "median run, used for the breakdown" : "")},
            "",
            false});

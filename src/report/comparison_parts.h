@@ -65,7 +65,7 @@ std::string level_text(double level);
 std::string limit_text(const MetricChange& metric);
 
 ReportValue text_value(std::string text);
-Unit metric_unit(const MetricChange& metric);
+CellFormat metric_unit(const MetricChange& metric);
 // The limit of a metric that decides: "at most 12.0 ms", "+5 %"; empty if it does not.
 std::string gate_limit_text(const MetricChange& metric);
 // What is known of a change that is below its limit: "within budget", "below 1 %", "within noise".

@@ -86,7 +86,7 @@ std::string promise_sentence(const Comparison& comparison) {
   constexpr double kLeastFall = 0.5;   // of the saving: less may have other causes
   constexpr double kLeastGain = 0.01;  // of the step
   const MetricChange* gate = first_gate(comparison);
-  if (gate == nullptr || gate->unit != "ns" || comparison.verdict == Verdict::kInvalid ||
+  if (gate == nullptr || gate->unit != "ns" || comparison.verdict == Decision::kInvalid ||
       comparison.pace || has_fact(comparison, "instances")) {
     return "";
   }

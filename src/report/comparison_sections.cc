@@ -16,20 +16,20 @@ namespace gpuwhy {
 
 std::string verdict_line(const Comparison& comparison) {
   // "inconclusive" says that it is not decided.
-  const bool is_open = comparison.verdict == Verdict::kInconclusive;
-  return fmt::format("{}: {}", verdict_name(comparison.verdict),
+  const bool is_open = comparison.verdict == Decision::kInconclusive;
+  return fmt::format("{}: {}", decision_name(comparison.verdict),
                      printable(is_open ? comparison.reasons : comparison.sentence()));
 }
 
 ReportValue text_value(std::string text) {
-  return {std::move(text), Unit::kText, ""};
+  return {std::move(text), CellFormat::kText, ""};
 }
 
-Unit metric_unit(const MetricChange& metric) {
-  return metric.unit == "ns"       ? Unit::kDuration
-         : metric.unit == "1/s"    ? Unit::kRate
-         : metric.unit == "number" ? Unit::kCount
-                                   : Unit::kSmallRatio;
+CellFormat metric_unit(const MetricChange& metric) {
+  return metric.unit == "ns"       ? CellFormat::kDuration
+         : metric.unit == "1/s"    ? CellFormat::kRate
+         : metric.unit == "number" ? CellFormat::kCount
+                                   : CellFormat::kSmallRatio;
 }
 
 SmallChange small_change(const MetricChange& metric) {
@@ -62,7 +62,7 @@ std::string small_change_text(const MetricChange& metric) {
       return metric.reason;
     case SmallChange::kInBudget:
       return fmt::format("within budget ({}, limit {})",
-                         shown({metric.ratio.value_or(1), Unit::kRatio, ""}),
+                         shown({metric.ratio.value_or(1), CellFormat::kRatio, ""}),
                          change_limit_text(metric));
     case SmallChange::kLonger:
       return fmt::format("{}, by less than {:g} %", worse, metric.limit_fraction * 100);
@@ -110,8 +110,9 @@ std::string interval_text(const MetricChange& row) {
   if (!row.ratio_low || !row.ratio_high || !row.interval_level) {
     return "n/a";
   }
-  return fmt::format("{} to {} ({})", shown({*row.ratio_low, Unit::kRatio, ""}),
-                     shown({*row.ratio_high, Unit::kRatio, ""}), level_text(*row.interval_level));
+  return fmt::format("{} to {} ({})", shown({*row.ratio_low, CellFormat::kRatio, ""}),
+                     shown({*row.ratio_high, CellFormat::kRatio, ""}),
+                     level_text(*row.interval_level));
 }
 
 Section verdict_section(const Comparison& comparison) {
@@ -120,7 +121,7 @@ Section verdict_section(const Comparison& comparison) {
   section.title = "Comparison";
   // What cannot be compared is told before any number.
   const std::string verdict = "Verdict: " + verdict_line(comparison);
-  const bool is_refused = comparison.verdict == Verdict::kInvalid;
+  const bool is_refused = comparison.verdict == Decision::kInvalid;
   if (is_refused) {
     section.paragraphs.push_back(verdict);
   }
@@ -148,18 +149,18 @@ Section fingerprint_section(const Comparison& comparison) {
   section.id = "fingerprint";
   section.title = "What differs in the workload";
   ReportTable table;
-  table.columns = {{"fact", "fact", Unit::kText, false, true},
-                   {"effect", "breaks", Unit::kText},
-                   {"base", "base", Unit::kName},
-                   {"candidate", "candidate", Unit::kName},
-                   {"why", "sentence", Unit::kText}};
+  table.columns = {{"fact", "fact", CellFormat::kText, false, true},
+                   {"effect", "breaks", CellFormat::kText},
+                   {"base", "base", CellFormat::kName},
+                   {"candidate", "candidate", CellFormat::kName},
+                   {"why", "sentence", CellFormat::kText}};
   std::size_t place = 0;
   for (const FactDifference& row : comparison.facts) {
     const std::string key = fmt::format("fingerprint[{}].", place++);
     table.rows.push_back({{text_value(row.fact),
                            text_value(row.breaks ? "not comparable" : "shown"),
-                           {row.base, Unit::kName, key + "base"},
-                           {row.candidate, Unit::kName, key + "candidate"},
+                           {row.base, CellFormat::kName, key + "base"},
+                           {row.candidate, CellFormat::kName, key + "candidate"},
                            text_value(row.sentence)},
                           "",
                           false});
@@ -180,11 +181,11 @@ ReportRow metric_row(const MetricChange& row, std::size_t place) {
   return {{text_value(row.is_gated ? "gate" : ""),
            {cell_of(row.base), metric_unit(row), key + "base"},
            {cell_of(row.candidate), metric_unit(row), key + "candidate"},
-           {cell_of(row.ratio), Unit::kRatio, key + "ratio"},
+           {cell_of(row.ratio), CellFormat::kRatio, key + "ratio"},
            text_value(gate_limit_text(row)),
-           {interval_text(row), Unit::kRate, ""},
-           {row.p ? fmt::format("{:.2g}", *row.p) : "n/a", Unit::kRate, ""},
-           {metric_label(row.key), Unit::kName, key + "key"},
+           {interval_text(row), CellFormat::kRate, ""},
+           {row.p ? fmt::format("{:.2g}", *row.p) : "n/a", CellFormat::kRate, ""},
+           {metric_label(row.key), CellFormat::kName, key + "key"},
            text_value(metric_judgement(row))},
           "",
           false};
@@ -194,15 +195,15 @@ ReportRow metric_row(const MetricChange& row, std::size_t place) {
 
 ReportTable metrics_table(const Comparison& comparison, const MetricFilter& keep) {
   ReportTable table;
-  table.columns = {{"role", "gated", Unit::kText},
-                   {"base", "base", Unit::kDuration},
-                   {"candidate", "candidate", Unit::kDuration},
-                   {"change", "ratio", Unit::kRatio},
-                   {"limit", "limit_fraction", Unit::kText},
-                   {"interval (level)", "ratio_low", Unit::kRate},
-                   {"p", "p", Unit::kRate},
-                   {"metric", "key", Unit::kName, false, true},
-                   {"judged", "change", Unit::kText}};
+  table.columns = {{"role", "gated", CellFormat::kText},
+                   {"base", "base", CellFormat::kDuration},
+                   {"candidate", "candidate", CellFormat::kDuration},
+                   {"change", "ratio", CellFormat::kRatio},
+                   {"limit", "limit_fraction", CellFormat::kText},
+                   {"interval (level)", "ratio_low", CellFormat::kRate},
+                   {"p", "p", CellFormat::kRate},
+                   {"metric", "key", CellFormat::kName, false, true},
+                   {"judged", "change", CellFormat::kText}};
   // Gated metrics first. The place is the index in the document, so it counts in both rounds.
   for (const bool gated : {true, false}) {
     for (std::size_t i = 0; i < comparison.metrics.size(); ++i) {
@@ -268,16 +269,16 @@ Section limits_section(const Comparison& comparison) {
   section.id = "metrics";
   section.title = "Values and their limits";
   ReportTable table;
-  table.columns = {{"median", "candidate", Unit::kDuration},
-                   {"limit", "limit", Unit::kText},
-                   {"metric", "key", Unit::kName, false, true},
-                   {"judged", "change", Unit::kText}};
+  table.columns = {{"median", "candidate", CellFormat::kDuration},
+                   {"limit", "limit", CellFormat::kText},
+                   {"metric", "key", CellFormat::kName, false, true},
+                   {"judged", "change", CellFormat::kText}};
   for (std::size_t i = 0; i < comparison.metrics.size(); ++i) {
     const MetricChange& row = comparison.metrics[i];
     const std::string key = fmt::format("metrics[{}].", i);
     table.rows.push_back({{{cell_of(row.candidate), metric_unit(row), key + "candidate"},
                            text_value(limit_text(row)),
-                           {metric_label(row.key), Unit::kName, key + "key"},
+                           {metric_label(row.key), CellFormat::kName, key + "key"},
                            text_value(metric_judgement(row))},
                           "",
                           false});

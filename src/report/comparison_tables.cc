@@ -10,14 +10,14 @@
 namespace gpuwhy {
 
 ReportValue difference_of(std::int64_t difference_ns, std::string key) {
-  return {difference_ns, Unit::kDifference, std::move(key)};
+  return {difference_ns, CellFormat::kDifference, std::move(key)};
 }
 
 ReportValue duration_of(std::int64_t duration_ns, std::string key) {
-  return {duration_ns, Unit::kDuration, std::move(key)};
+  return {duration_ns, CellFormat::kDuration, std::move(key)};
 }
 
-ReportValue no_value(Unit unit) {
+ReportValue no_value(CellFormat unit) {
   return {"", unit, ""};
 }
 
@@ -26,17 +26,17 @@ ReportTable parts_table(const std::vector<PartChange>& parts, const std::string&
                         const std::string& total_key, const char* rest) {
   constexpr std::size_t kMost = 12;
   ReportTable table;
-  table.columns = {{name, name, Unit::kText, false, true},
-                   {"difference", "difference_ns", Unit::kDifference, true},
-                   {"base", "base_ns", Unit::kDuration},
-                   {"candidate", "candidate_ns", Unit::kDuration}};
+  table.columns = {{name, name, CellFormat::kText, false, true},
+                   {"difference", "difference_ns", CellFormat::kDifference, true},
+                   {"base", "base_ns", CellFormat::kDuration},
+                   {"candidate", "candidate_ns", CellFormat::kDuration}};
   std::int64_t others_ns = 0;
   std::size_t others = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const PartChange& part = parts[i];
     const std::string key = fmt::format("{}[{}].", array, i);
     if (part.difference_ns() != 0 && table.rows.size() < kMost) {
-      table.rows.push_back({{{part.name, Unit::kText, key + name},
+      table.rows.push_back({{{part.name, CellFormat::kText, key + name},
                              difference_of(part.difference_ns(), key + "difference_ns"),
                              duration_of(part.base_ns, key + "base_ns"),
                              duration_of(part.candidate_ns, key + "candidate_ns")},
@@ -49,7 +49,7 @@ ReportTable parts_table(const std::vector<PartChange>& parts, const std::string&
   }
   const auto add = [&](const std::string& label, std::int64_t difference_ns) {
     table.rows.push_back({{text_value(label), difference_of(difference_ns),
-                           no_value(Unit::kDuration), no_value(Unit::kDuration)},
+                           no_value(CellFormat::kDuration), no_value(CellFormat::kDuration)},
                           "",
                           false});
   };

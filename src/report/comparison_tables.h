@@ -16,7 +16,7 @@ namespace gpuwhy {
 
 ReportValue difference_of(std::int64_t difference_ns, std::string key = "");
 ReportValue duration_of(std::int64_t duration_ns, std::string key);
-ReportValue no_value(Unit unit);
+ReportValue no_value(CellFormat unit);
 
 // Whether a kernel or operator moved beyond noise, in words.
 template <typename Row>
@@ -31,7 +31,7 @@ std::string sureness(const Row& row) {
 
 template <typename Row>
 ReportValue calls_of(const Row& row) {
-  return {fmt::format("{} -> {}", row.base.calls, row.candidate.calls), Unit::kCount, ""};
+  return {fmt::format("{} -> {}", row.base.calls, row.candidate.calls), CellFormat::kCount, ""};
 }
 
 template <typename Row>

@@ -28,43 +28,43 @@ std::string scaled_text(double number) {
   return fmt::format("{:.3g}{}", number, kPrefixes[i]);
 }
 
-std::string number_text(double number, Unit unit) {
+std::string number_text(double number, CellFormat unit) {
   // Untrusted numbers may be anything; an impossible duration is not shown as one.
   constexpr double kLargest = 9e18;
-  if (!(std::abs(number) < kLargest) && unit != Unit::kFlops) {
+  if (!(std::abs(number) < kLargest) && unit != CellFormat::kFlops) {
     return "n/a";
   }
   switch (unit) {
-    case Unit::kText:
-    case Unit::kName:
-    case Unit::kWholeName:
-    case Unit::kShares:
+    case CellFormat::kText:
+    case CellFormat::kName:
+    case CellFormat::kWholeName:
+    case CellFormat::kShares:
       return fmt::format("{}", number);
-    case Unit::kCount:
+    case CellFormat::kCount:
       return fmt::format("{:.0f}", number);
-    case Unit::kDuration:
+    case CellFormat::kDuration:
       return format_duration_ns(std::llround(number));
-    case Unit::kMilliseconds:
+    case CellFormat::kMilliseconds:
       return fmt::format("{:.6f}", number / 1e6);
-    case Unit::kFraction:
+    case CellFormat::kFraction:
       return format_fraction(number);
-    case Unit::kSmallRatio:
+    case CellFormat::kSmallRatio:
       return std::abs(number) < 0.01 ? fmt::format("{:.3g} %", number * 100)
                                      : format_fraction(number);
-    case Unit::kRate:
+    case CellFormat::kRate:
       return fmt::format("{:.1f}", number);
-    case Unit::kBytes:
+    case CellFormat::kBytes:
       return number < 0 ? "n/a" : format_bytes(static_cast<std::uint64_t>(number));
-    case Unit::kFlops:
+    case CellFormat::kFlops:
       return scaled_text(number);
-    case Unit::kTeraflops:
+    case CellFormat::kTeraflops:
       return fmt::format("{:.1f}", number / 1e12);
-    case Unit::kBytesPerSecond:
+    case CellFormat::kBytesPerSecond:
       return number < 1e12 ? fmt::format("{:.3g} GB/s", number / 1e9)
                            : fmt::format("{:.2f} TB/s", number / 1e12);
-    case Unit::kDifference:
+    case CellFormat::kDifference:
       return (number < 0 ? "-" : "+") + format_duration_ns(std::llround(std::abs(number)));
-    case Unit::kRatio:
+    case CellFormat::kRatio:
       return format_change(number - 1, 2);
   }
   return "";
@@ -96,37 +96,37 @@ std::string shares_text(const TimeParts& parts) {
 
 }  // namespace
 
-bool is_number(Unit unit) {
-  return unit != Unit::kText && unit != Unit::kName && unit != Unit::kWholeName &&
-         unit != Unit::kShares;
+bool is_number(CellFormat unit) {
+  return unit != CellFormat::kText && unit != CellFormat::kName && unit != CellFormat::kWholeName &&
+         unit != CellFormat::kShares;
 }
 
-const char* unit_name(Unit unit) {
+const char* format_word(CellFormat unit) {
   switch (unit) {
-    case Unit::kText:
-    case Unit::kName:
-    case Unit::kWholeName:
+    case CellFormat::kText:
+    case CellFormat::kName:
+    case CellFormat::kWholeName:
       return "text";
-    case Unit::kCount:
+    case CellFormat::kCount:
       return "1";
-    case Unit::kDuration:
-    case Unit::kMilliseconds:
-    case Unit::kShares:
-    case Unit::kDifference:
+    case CellFormat::kDuration:
+    case CellFormat::kMilliseconds:
+    case CellFormat::kShares:
+    case CellFormat::kDifference:
       return "ns";
-    case Unit::kRatio:
-    case Unit::kFraction:
-    case Unit::kSmallRatio:
+    case CellFormat::kRatio:
+    case CellFormat::kFraction:
+    case CellFormat::kSmallRatio:
       return "fraction";
-    case Unit::kRate:
+    case CellFormat::kRate:
       return "1/s";
-    case Unit::kBytes:
+    case CellFormat::kBytes:
       return "bytes";
-    case Unit::kFlops:
+    case CellFormat::kFlops:
       return "FLOP";
-    case Unit::kTeraflops:
+    case CellFormat::kTeraflops:
       return "FLOP/s";
-    case Unit::kBytesPerSecond:
+    case CellFormat::kBytesPerSecond:
       return "bytes/s";
   }
   return "";
@@ -145,17 +145,17 @@ std::string shown(const ReportValue& value) {
     return shares_text(*parts);
   }
   if (value.text() != nullptr) {
-    return printable(value.unit == Unit::kText ? cut_name(*value.text()) : *value.text());
+    return printable(value.unit == CellFormat::kText ? cut_name(*value.text()) : *value.text());
   }
   const auto* integer = std::get_if<std::int64_t>(&value.value);
-  if (integer != nullptr && (value.unit == Unit::kCount || value.unit == Unit::kText)) {
+  if (integer != nullptr && (value.unit == CellFormat::kCount || value.unit == CellFormat::kText)) {
     return std::to_string(*integer);
   }
   const std::optional<double> number = value.number();
   return number ? number_text(*number, value.unit) : "n/a";
 }
 
-std::string worth_text(const Advice& advice, const char* blocker, const char* saving) {
+std::string worth_text(const AdviceCell& advice, const char* blocker, const char* saving) {
   if (advice.is_blocker) {
     return blocker;
   }

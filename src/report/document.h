@@ -21,7 +21,7 @@
 namespace gpuwhy {
 
 // How a value is shown.
-enum class Unit {
+enum class CellFormat {
   kText,
   kName,          // recorded name of a kernel, range or operator: escaped within its cell
   kWholeName,     // the same, never cut: for what other tools take
@@ -39,8 +39,8 @@ enum class Unit {
   kDifference,      // ns, as +1.23 ms
   kRatio,           // of candidate to base, as +1.20 %
 };
-const char* unit_name(Unit unit);
-bool is_number(Unit unit);
+const char* format_word(CellFormat unit);
+bool is_number(CellFormat unit);
 
 // Times of the parts of a whole, by name.
 using TimeParts = std::vector<std::pair<std::string, std::int64_t>>;
@@ -56,7 +56,7 @@ CellValue cell_of(const std::optional<T>& value) {
 // A value with its key in metrics.json.
 struct ReportValue {
   CellValue value;
-  Unit unit = Unit::kText;
+  CellFormat unit = CellFormat::kText;
   std::string key;  // its home in metrics.json
 
   bool is_known() const { return !std::holds_alternative<std::monostate>(value); }
@@ -70,7 +70,7 @@ struct ReportValue {
 struct ReportColumn {
   std::string title;
   std::string field;  // of a row, as "mfu.wall_fraction"
-  Unit unit = Unit::kText;
+  CellFormat unit = CellFormat::kText;
   bool has_bar = false;  // in HTML: drawn beside, more to the right and less to the left
   bool is_name = false;  // in HTML on a phone: the head of a card that the row becomes
 };
@@ -97,7 +97,7 @@ struct Fact {
 };
 
 // A finding in the form that writers need.
-struct Advice {
+struct AdviceCell {
   bool is_blocker = false;                // comes before all else
   std::optional<std::int64_t> saving_ns;  // at most; of others
   std::string id;
@@ -117,7 +117,7 @@ struct Section {
   std::string missing;  // why there is nothing to show, and how to fill it; empty: there is
   std::vector<std::string> paragraphs;
   std::vector<Fact> facts;
-  std::vector<Advice> advice;
+  std::vector<AdviceCell> advice;
   std::vector<ReportTable> tables;
   std::vector<std::string> notes;
   std::vector<std::string> links;  // files beside this one, by our own names
@@ -133,7 +133,7 @@ struct Document {
 std::string shown(const ReportValue& value);
 // The saving of an advice in a writer's words: `blocker`, or `saving` before the time; empty if
 // unknown.
-std::string worth_text(const Advice& advice, const char* blocker, const char* saving);
+std::string worth_text(const AdviceCell& advice, const char* blocker, const char* saving);
 
 std::string markdown_text(const Document& document);
 // Sections as HTML that is readable without scripts and styles; `metrics`, where they are given,

@@ -28,7 +28,7 @@ Json cell_json(const CellValue& value) {
 
 Json value_json(const ReportValue& value) {
   return {{"key", value.key},
-          {"unit", unit_name(value.unit)},
+          {"unit", format_word(value.unit)},
           {"value", cell_json(value.value)},
           {"text", shown(value)}};
 }
@@ -59,7 +59,7 @@ Json section_json(const Section& section) {
     facts.push_back(row);
   }
   Json advice = Json::array();
-  for (const Advice& row : section.advice) {
+  for (const AdviceCell& row : section.advice) {
     advice.push_back({{"id", row.id},
                       {"worth", text_or_null(worth_text(row, "first", "<= "))},
                       {"sentence", row.sentence},

@@ -263,14 +263,14 @@ Section rank_section(const Json& fleet, std::size_t top) {
   section.id = "ranks";
   section.title = "Late ranks, worst first";
   ReportTable table = table_of(fleet, "rank_table",
-                               {{"rank", "rank", Unit::kCount},
-                                {"node", "node", Unit::kText},
-                                {"own time", "own_ns", Unit::kDuration},
-                                {"off median", "deviation_fraction", Unit::kFraction},
-                                {"collectives", "collectives.total_ns", Unit::kDuration},
-                                {"waiting", "collectives.waiting_ns", Unit::kDuration},
-                                {"last at", "last", Unit::kCount},
-                                {"others waited", "blamed_ns", Unit::kDuration}},
+                               {{"rank", "rank", CellFormat::kCount},
+                                {"node", "node", CellFormat::kText},
+                                {"own time", "own_ns", CellFormat::kDuration},
+                                {"off median", "deviation_fraction", CellFormat::kFraction},
+                                {"collectives", "collectives.total_ns", CellFormat::kDuration},
+                                {"waiting", "collectives.waiting_ns", CellFormat::kDuration},
+                                {"last at", "last", CellFormat::kCount},
+                                {"others waited", "blamed_ns", CellFormat::kDuration}},
                                top);
   section.tables.push_back(std::move(table));
   const Json& rows = rows_of(fleet, "rank_table");
@@ -298,11 +298,13 @@ Section collective_section(const Json& fleet) {
     return section;
   }
   section.facts = {
-      {"collectives", value_at(fleet, "collectives.num", Unit::kCount), ""},
-      {"time in them, all ranks", value_at(fleet, "collectives.total_ns", Unit::kDuration), ""},
-      {"of it transfer", value_at(fleet, "collectives.transfer_ns", Unit::kDuration), ""},
-      {"of it waiting", value_at(fleet, "collectives.waiting_ns", Unit::kDuration), ""},
-      {"seen by one rank alone", value_at(fleet, "collectives.alone_ns", Unit::kDuration), ""}};
+      {"collectives", value_at(fleet, "collectives.num", CellFormat::kCount), ""},
+      {"time in them, all ranks", value_at(fleet, "collectives.total_ns", CellFormat::kDuration),
+       ""},
+      {"of it transfer", value_at(fleet, "collectives.transfer_ns", CellFormat::kDuration), ""},
+      {"of it waiting", value_at(fleet, "collectives.waiting_ns", CellFormat::kDuration), ""},
+      {"seen by one rank alone", value_at(fleet, "collectives.alone_ns", CellFormat::kDuration),
+       ""}};
   for (const Json& way : rows_of(fleet, "collectives.communicators_by")) {
     section.notes.push_back("communicators: " + (way.is_string() ? way.get<std::string>() : ""));
   }
@@ -324,16 +326,17 @@ Section rank_group_section(const Json& fleet, std::size_t top) {
     section.missing = "n/a: the recordings do not name the groups of their collectives";
     return section;
   }
-  section.tables.push_back(table_of(fleet, "groups",
-                                    {{"kind", "kind", Unit::kText},
-                                     {"ranks", "ranks", Unit::kText},
-                                     {"size", "size", Unit::kCount},
-                                     {"in collectives", "collectives.total_ns", Unit::kDuration},
-                                     {"waiting", "collectives.waiting_ns", Unit::kDuration},
-                                     {"late rank", "late_rank", Unit::kCount},
-                                     {"last at", "last", Unit::kCount},
-                                     {"lost", "lost_ns", Unit::kDuration}},
-                                    top));
+  section.tables.push_back(
+      table_of(fleet, "groups",
+               {{"kind", "kind", CellFormat::kText},
+                {"ranks", "ranks", CellFormat::kText},
+                {"size", "size", CellFormat::kCount},
+                {"in collectives", "collectives.total_ns", CellFormat::kDuration},
+                {"waiting", "collectives.waiting_ns", CellFormat::kDuration},
+                {"late rank", "late_rank", CellFormat::kCount},
+                {"last at", "last", CellFormat::kCount},
+                {"lost", "lost_ns", CellFormat::kDuration}},
+               top));
   return section;
 }
 
@@ -347,14 +350,14 @@ Section part_section(const Json& fleet, std::size_t top) {
     return section;
   }
   section.tables.push_back(table_of(fleet, "parts",
-                                    {{"pass", "pass", Unit::kText},
-                                     {"block", "block", Unit::kText},
-                                     {"part", "part", Unit::kText},
-                                     {"ranks", "ranks", Unit::kCount},
-                                     {"launches", "launches", Unit::kCount},
-                                     {"time", "total_ns", Unit::kDuration},
-                                     {"slowest rank", "slowest_rank", Unit::kCount},
-                                     {"its time", "slowest_ns", Unit::kDuration}},
+                                    {{"pass", "pass", CellFormat::kText},
+                                     {"block", "block", CellFormat::kText},
+                                     {"part", "part", CellFormat::kText},
+                                     {"ranks", "ranks", CellFormat::kCount},
+                                     {"launches", "launches", CellFormat::kCount},
+                                     {"time", "total_ns", CellFormat::kDuration},
+                                     {"slowest rank", "slowest_rank", CellFormat::kCount},
+                                     {"its time", "slowest_ns", CellFormat::kDuration}},
                                     top));
   return section;
 }
@@ -370,10 +373,10 @@ Section group_section(const Json& fleet, const char* array, const char* title, s
     return section;
   }
   section.tables.push_back(table_of(fleet, array,
-                                    {{"name", "name", Unit::kText},
-                                     {"ranks", "ranks", Unit::kCount},
-                                     {"off median", "deviation_fraction", Unit::kFraction},
-                                     {"worst rank", "worst_rank", Unit::kCount}},
+                                    {{"name", "name", CellFormat::kText},
+                                     {"ranks", "ranks", CellFormat::kCount},
+                                     {"off median", "deviation_fraction", CellFormat::kFraction},
+                                     {"worst rank", "worst_rank", CellFormat::kCount}},
                                     top));
   return section;
 }
@@ -388,13 +391,13 @@ Section kernel_section(const Json& fleet, std::size_t top) {
     return section;
   }
   section.tables.push_back(table_of(fleet, "kernels",
-                                    {{"stage", "stage", Unit::kText},
-                                     {"slow ranks", "slow_ranks", Unit::kCount},
-                                     {"of", "ranks", Unit::kCount},
-                                     {"mean", "mean_ns", Unit::kDuration},
-                                     {"about lost", "excess_ns", Unit::kDuration},
-                                     {"worst rank", "worst_rank", Unit::kCount},
-                                     {"kernel", "kernel", Unit::kName}},
+                                    {{"stage", "stage", CellFormat::kText},
+                                     {"slow ranks", "slow_ranks", CellFormat::kCount},
+                                     {"of", "ranks", CellFormat::kCount},
+                                     {"mean", "mean_ns", CellFormat::kDuration},
+                                     {"about lost", "excess_ns", CellFormat::kDuration},
+                                     {"worst rank", "worst_rank", CellFormat::kCount},
+                                     {"kernel", "kernel", CellFormat::kName}},
                                     top));
   return section;
 }

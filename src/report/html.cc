@@ -65,7 +65,7 @@ std::string attributes(const ReportValue& value) {
 
 std::string value_html(const ReportValue& value) {
   const std::string text = shown(value);
-  return value.unit == Unit::kName && value.text() != nullptr
+  return value.unit == CellFormat::kName && value.text() != nullptr
              ? "<code>" + escaped(cut_name(text)) + "</code>"
              : escaped(text);
 }
@@ -147,17 +147,17 @@ std::string table_html(const ReportTable& table, const std::string& label, std::
   return text + "</tbody></table></div>\n";
 }
 
-Unit unit_of_path(const std::vector<PathStep>& path) {
+CellFormat unit_of_path(const std::vector<PathStep>& path) {
   const MetricInfo* info = metric_info(path_pattern(path));
   const std::string_view unit = info == nullptr ? "" : info->unit;
-  return unit == "ns"         ? Unit::kDuration
-         : unit == "fraction" ? Unit::kFraction
-         : unit == "bytes"    ? Unit::kBytes
-                              : Unit::kText;
+  return unit == "ns"         ? CellFormat::kDuration
+         : unit == "fraction" ? CellFormat::kFraction
+         : unit == "bytes"    ? CellFormat::kBytes
+                              : CellFormat::kText;
 }
 
 std::string evidence_html(const std::string& key, const Json* metrics) {
-  ReportValue value{{}, Unit::kText, key};
+  ReportValue value{{}, CellFormat::kText, key};
   try {
     const std::vector<PathStep> path = parse_path(key);
     if (const Json* found = metrics == nullptr ? nullptr : find_path(*metrics, path);
@@ -176,7 +176,7 @@ std::string evidence_html(const std::string& key, const Json* metrics) {
                                       : "");
 }
 
-std::string advice_html(const Advice& advice, const Json* metrics) {
+std::string advice_html(const AdviceCell& advice, const Json* metrics) {
   std::string worth = worth_text(advice, "fix this first", "saves at most ");
   worth += worth.empty() ? "" : ", ";
   std::string evidence;
@@ -231,7 +231,7 @@ std::string section_html(const Section& section, const Json* metrics) {
   text += section.facts.empty() ? "" : facts_html(section.facts);
   if (!section.advice.empty()) {
     text += "<ol class=\"findings\">";
-    for (const Advice& advice : section.advice) {
+    for (const AdviceCell& advice : section.advice) {
       text += advice_html(advice, metrics);
     }
     text += "</ol>\n";

@@ -112,8 +112,8 @@ void describe(const Efficiency*, F&& f) {
 }
 
 template <typename F>
-void describe(const FamilyTotal*, F&& f) {
-  using T = FamilyTotal;
+void describe(const FamilyRow*, F&& f) {
+  using T = FamilyRow;
   f("family", &T::family, names_row("the family of kernels"));
   f("total_ns", &T::total_ns,
     number("ns", "calls", "kernels graphs", "families", "sum over its kernels"));

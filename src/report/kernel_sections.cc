@@ -29,40 +29,40 @@ constexpr double kLeastShare = 0.03;                // of a kernel that has a li
 std::vector<MemberColumn<KernelMetrics>> kernel_columns(const SectionOptions& options,
                                                         const Metrics& metrics) {
   using Row = KernelMetrics;
-  const MemberColumn<Row> bound = {"bound", Unit::kText, &Row::bound};
+  const MemberColumn<Row> bound = {"bound", CellFormat::kText, &Row::bound};
   std::vector<MemberColumn<Row>> columns;
   if (options.is_terminal) {
-    columns = {{"share", Unit::kFraction, &Row::kernel_fraction},
-               {"total", Unit::kDuration, &Row::total_ns},
-               {"calls", Unit::kCount, &Row::calls},
-               {"mean", Unit::kDuration, &Row::mean_ns},
-               {"family", Unit::kText, &Row::family},
-               {"stage", Unit::kName, &Row::stage}};
+    columns = {{"share", CellFormat::kFraction, &Row::kernel_fraction},
+               {"total", CellFormat::kDuration, &Row::total_ns},
+               {"calls", CellFormat::kCount, &Row::calls},
+               {"mean", CellFormat::kDuration, &Row::mean_ns},
+               {"family", CellFormat::kText, &Row::family},
+               {"stage", CellFormat::kName, &Row::stage}};
     if (metrics.counters) {
       columns.push_back(bound);
     }
     if (metrics.devices.size() > 1) {
-      columns.push_back({"GPU", Unit::kText, &Row::device});
+      columns.push_back({"GPU", CellFormat::kText, &Row::device});
     }
-    columns.push_back({"kernel", Unit::kName, &Row::short_name});
+    columns.push_back({"kernel", CellFormat::kName, &Row::short_name});
     return columns;
   }
-  const MemberColumn<Row> short_name = {"short_name", Unit::kName, &Row::short_name};
-  const MemberColumn<Row> whole_name = {"kernel_name", Unit::kWholeName, &Row::kernel_name};
+  const MemberColumn<Row> short_name = {"short_name", CellFormat::kName, &Row::short_name};
+  const MemberColumn<Row> whole_name = {"kernel_name", CellFormat::kWholeName, &Row::kernel_name};
   columns = {options.has_whole_names ? whole_name : short_name,
-             {"total_ms", Unit::kMilliseconds, &Row::total_ns},
-             {"calls", Unit::kCount, &Row::calls},
-             {"mean_ms", Unit::kMilliseconds, &Row::mean_ns},
-             {"device", Unit::kText, &Row::device}};
+             {"total_ms", CellFormat::kMilliseconds, &Row::total_ns},
+             {"calls", CellFormat::kCount, &Row::calls},
+             {"mean_ms", CellFormat::kMilliseconds, &Row::mean_ns},
+             {"device", CellFormat::kText, &Row::device}};
   if (options.has_whole_names) {
     columns.push_back(short_name);
   }
-  columns.push_back({"stage", Unit::kName, &Row::stage});
-  columns.push_back({"family", Unit::kText, &Row::family});
-  columns.push_back({"share", Unit::kFraction, &Row::kernel_fraction});
+  columns.push_back({"stage", CellFormat::kName, &Row::stage});
+  columns.push_back({"family", CellFormat::kText, &Row::family});
+  columns.push_back({"share", CellFormat::kFraction, &Row::kernel_fraction});
   if (metrics.counters) {
     columns.push_back(bound);
-    columns.push_back({"covered", Unit::kFraction, &Row::covered_fraction});
+    columns.push_back({"covered", CellFormat::kFraction, &Row::covered_fraction});
   }
   return columns;
 }
@@ -71,21 +71,21 @@ std::vector<MemberColumn<KernelMetrics>> kernel_columns(const SectionOptions& op
 std::vector<MemberColumn<OperatorRow>> operator_columns(bool is_terminal) {
   using Row = OperatorRow;
   if (is_terminal) {
-    return {{"share", Unit::kFraction, &Row::share_fraction},
-            {"total", Unit::kDuration, &Row::total_ns},
-            {"calls", Unit::kCount, &Row::calls},
-            {"mean", Unit::kDuration, &Row::mean_ns},
-            {"kernels", Unit::kCount, &Row::num_kernels},
-            {"stage", Unit::kName, &Row::stage},
-            {"operator", Unit::kName, &Row::name}};
+    return {{"share", CellFormat::kFraction, &Row::share_fraction},
+            {"total", CellFormat::kDuration, &Row::total_ns},
+            {"calls", CellFormat::kCount, &Row::calls},
+            {"mean", CellFormat::kDuration, &Row::mean_ns},
+            {"kernels", CellFormat::kCount, &Row::num_kernels},
+            {"stage", CellFormat::kName, &Row::stage},
+            {"operator", CellFormat::kName, &Row::name}};
   }
-  return {{"operator", Unit::kName, &Row::name},
-          {"total_ms", Unit::kMilliseconds, &Row::total_ns},
-          {"calls", Unit::kCount, &Row::calls},
-          {"mean_ms", Unit::kMilliseconds, &Row::mean_ns},
-          {"share", Unit::kFraction, &Row::share_fraction},
-          {"kernels", Unit::kCount, &Row::num_kernels},
-          {"stage", Unit::kName, &Row::stage}};
+  return {{"operator", CellFormat::kName, &Row::name},
+          {"total_ms", CellFormat::kMilliseconds, &Row::total_ns},
+          {"calls", CellFormat::kCount, &Row::calls},
+          {"mean_ms", CellFormat::kMilliseconds, &Row::mean_ns},
+          {"share", CellFormat::kFraction, &Row::share_fraction},
+          {"kernels", CellFormat::kCount, &Row::num_kernels},
+          {"stage", CellFormat::kName, &Row::stage}};
 }
 
 std::string coverage_text(const std::vector<StageCoverage>& coverage) {
@@ -243,20 +243,20 @@ bool is_covered(const CounterMetrics& row) {
 Section families_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   ReportTable table;
-  table.columns = {{"share", "", Unit::kFraction},
-                   {"total", "total_ns", Unit::kDuration},
-                   {"calls", "calls", Unit::kCount},
-                   {"family", "family", Unit::kText}};
-  for (const FamilyTotal& family : metrics.families) {
+  table.columns = {{"share", "", CellFormat::kFraction},
+                   {"total", "total_ns", CellFormat::kDuration},
+                   {"calls", "calls", CellFormat::kCount},
+                   {"family", "family", CellFormat::kText}};
+  for (const FamilyRow& family : metrics.families) {
     if (table.rows.size() == options.top) {
       break;
     }
     const std::string key = fmt::format("families[family={}].", path_value(family.family));
     table.rows.push_back(
-        {{{fraction_of(family.total_ns, metrics.capture.kernel_ns), Unit::kFraction, ""},
-          {family.total_ns, Unit::kDuration, key + "total_ns"},
-          {family.calls, Unit::kCount, key + "calls"},
-          {family.family, Unit::kText, key + "family"}},
+        {{{fraction_of(family.total_ns, metrics.capture.kernel_ns), CellFormat::kFraction, ""},
+          {family.total_ns, CellFormat::kDuration, key + "total_ns"},
+          {family.calls, CellFormat::kCount, key + "calls"},
+          {family.family, CellFormat::kText, key + "family"}},
          "",
          false});
   }
@@ -272,24 +272,24 @@ Section ranges_section(const Metrics& metrics, const SectionOptions& options) {
   using Row = RangeTotal;
   Section section;
   ReportTable table = table_of(rows_at(metrics, &Metrics::ranges),
-                               {{"CPU total", Unit::kDuration, &Row::host_ns},
-                                {"own", Unit::kDuration, &Row::host_own_ns},
-                                {"count", Unit::kCount, &Row::instances},
-                                {"longest", Unit::kDuration, &Row::longest_ns},
-                                {"at", Unit::kDuration, &Row::longest_start_ns},
-                                {"kernel time", Unit::kDuration, &Row::kernel_ns},
-                                {"range", Unit::kName, &Row::range}},
+                               {{"CPU total", CellFormat::kDuration, &Row::host_ns},
+                                {"own", CellFormat::kDuration, &Row::host_own_ns},
+                                {"count", CellFormat::kCount, &Row::instances},
+                                {"longest", CellFormat::kDuration, &Row::longest_ns},
+                                {"at", CellFormat::kDuration, &Row::longest_start_ns},
+                                {"kernel time", CellFormat::kDuration, &Row::kernel_ns},
+                                {"range", CellFormat::kName, &Row::range}},
                                options.top);
   // The mean has no key: it follows from two others.
   const auto after_instances = std::ptrdiff_t{3};
   table.columns.insert(table.columns.begin() + after_instances,
-                       {"mean", "", Unit::kDuration, false, false});
+                       {"mean", "", CellFormat::kDuration, false, false});
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const RangeTotal& range = metrics.ranges[i];
     table.rows[i].cells.insert(
         table.rows[i].cells.begin() + after_instances,
         {range.instances > 0 ? CellValue(range.host_ns / range.instances) : CellValue(),
-         Unit::kDuration, ""});
+         CellFormat::kDuration, ""});
   }
   if (table.rows.empty()) {
     section.missing =
@@ -366,11 +366,11 @@ Section counters_section(const Metrics& metrics, const SectionOptions& options) 
   using Row = CounterMetrics;
   section.paragraphs.push_back(coverage_text(metrics.counters->coverage));
   ReportTable table = table_of(rows_at(metrics, &Metrics::counters, &CountersMetrics::kernels),
-                               {{"bound", Unit::kText, &Row::bound},
-                                {"GPU time", Unit::kFraction, &Row::covered_fraction},
-                                {"potential saving", Unit::kDuration, &Row::winnable_ns},
-                                {"confidence", Unit::kText, &Row::confidence},
-                                {"kernel", Unit::kName, &Row::short_name}},
+                               {{"bound", CellFormat::kText, &Row::bound},
+                                {"GPU time", CellFormat::kFraction, &Row::covered_fraction},
+                                {"potential saving", CellFormat::kDuration, &Row::winnable_ns},
+                                {"confidence", CellFormat::kText, &Row::confidence},
+                                {"kernel", CellFormat::kName, &Row::short_name}},
                                options.top, is_covered);
   // The reasons are added as details of the rows that are shown; unused results are listed below.
   std::size_t place = 0;
@@ -439,14 +439,14 @@ Section operators_section(const Metrics& metrics, const SectionOptions& options)
                   count_of(static_cast<std::int64_t>(operators.rows.size()), "row"),
                   printable(operators.source), printable(operators.time_of),
                   format_fraction(fraction_of(operators.covered_ns, operators.whole_ns)),
-                  shown({operators.whole_ns, Unit::kDuration, ""})));
+                  shown({operators.whole_ns, CellFormat::kDuration, ""})));
   section.tables.push_back(std::move(table));
   if (!operators.layers.empty() && !options.is_terminal) {
     using Row = LayerTotal;
     section.tables.push_back(table_of(rows_at(metrics, &Metrics::operators, &Operators::layers),
-                                      {{"layer", Unit::kName, &Row::layer},
-                                       {"total_ms", Unit::kMilliseconds, &Row::total_ns},
-                                       {"calls", Unit::kCount, &Row::calls}}));
+                                      {{"layer", CellFormat::kName, &Row::layer},
+                                       {"total_ms", CellFormat::kMilliseconds, &Row::total_ns},
+                                       {"calls", CellFormat::kCount, &Row::calls}}));
     section.tables.back().title = "By layer";
   }
   return section;
@@ -456,15 +456,15 @@ Section operators_section(const Metrics& metrics, const SectionOptions& options)
 Section gemm_rates_section(const Metrics& metrics, const SectionOptions& options) {
   using Row = GemmRate;
   Section section;
-  const Unit time = options.is_terminal ? Unit::kDuration : Unit::kMilliseconds;
+  const CellFormat time = options.is_terminal ? CellFormat::kDuration : CellFormat::kMilliseconds;
   ReportTable table = table_of(rows_at(metrics, &Metrics::gemm_rates),
-                               {{"of peak", Unit::kFraction, &Row::peak_fraction},
-                                {"TFLOP/s", Unit::kTeraflops, &Row::flops_per_s},
+                               {{"of peak", CellFormat::kFraction, &Row::peak_fraction},
+                                {"TFLOP/s", CellFormat::kTeraflops, &Row::flops_per_s},
                                 {options.is_terminal ? "total" : "total_ms", time, &Row::total_ns},
-                                {"calls", Unit::kCount, &Row::calls},
-                                {"type", Unit::kName, &Row::dtype},
-                                {"operator", Unit::kName, &Row::op},
-                                {"sizes", Unit::kName, &Row::dims}},
+                                {"calls", CellFormat::kCount, &Row::calls},
+                                {"type", CellFormat::kName, &Row::dtype},
+                                {"operator", CellFormat::kName, &Row::op},
+                                {"sizes", CellFormat::kName, &Row::dims}},
                                options.top);
   if (table.rows.empty()) {
     section.missing =

@@ -63,10 +63,10 @@ std::string markdown_words(std::string_view text) {
 
 std::string cell_text(const ReportValue& value) {
   const std::string text = shown(value);
-  return value.text() == nullptr          ? markdown_words(text)
-         : value.unit == Unit::kName      ? code_span(cut_name(text))
-         : value.unit == Unit::kWholeName ? code_span(text)
-                                          : markdown_words(text);
+  return value.text() == nullptr                ? markdown_words(text)
+         : value.unit == CellFormat::kName      ? code_span(cut_name(text))
+         : value.unit == CellFormat::kWholeName ? code_span(text)
+                                                : markdown_words(text);
 }
 
 std::string table_markdown(const ReportTable& table) {
@@ -92,7 +92,7 @@ std::string table_markdown(const ReportTable& table) {
   return text + "\n";
 }
 
-std::string advice_markdown(const Advice& advice) {
+std::string advice_markdown(const AdviceCell& advice) {
   const std::string worth = worth_text(advice, ", fix this first", ", worth at most ");
   std::string evidence;
   for (const std::string& key : advice.evidence) {
@@ -124,7 +124,7 @@ std::string section_markdown(const Section& section) {
                         has_reason ? " (" + markdown_words(fact.reason) + ")" : "");
   }
   text += section.facts.empty() ? "" : "\n";
-  for (const Advice& advice : section.advice) {
+  for (const AdviceCell& advice : section.advice) {
     text += advice_markdown(advice);
   }
   text += section.advice.empty() ? "" : "\n";

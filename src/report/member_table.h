@@ -91,7 +91,7 @@ CellValue cell_at(const T* object, Member member, Rest... rest) {
 
 // A value of metrics.json with its key.
 template <typename... Members>
-ReportValue value_at(const Metrics& metrics, Unit unit, Members... members) {
+ReportValue value_at(const Metrics& metrics, CellFormat unit, Members... members) {
   return {cell_at(&metrics, members...), unit, path_of<Metrics>(members...)};
 }
 
@@ -99,7 +99,7 @@ ReportValue value_at(const Metrics& metrics, Unit unit, Members... members) {
 template <typename Row>
 struct MemberColumn {
   template <typename... Members>
-  MemberColumn(const char* title, Unit unit, Members... members)
+  MemberColumn(const char* title, CellFormat unit, Members... members)
       : head{title, path_of<Row>(members...), unit},
         value([members...](const Row& row) { return cell_at(&row, members...); }) {}
 

@@ -86,19 +86,19 @@ CaptureMetrics capture_of(const Analysis& analysis) {
 }
 
 // Lengths in time order, for statistics that need them individually.
-std::vector<StepMetrics> steps_of(const Analysis& analysis) {
+std::vector<StepRow> steps_of(const Analysis& analysis) {
   std::vector<std::vector<const StageStep*>> by_stage(analysis.stages.size());
   for (const StageStep& step : analysis.steps) {
     if (!step.is_open && step.stage < by_stage.size()) {
       by_stage[step.stage].push_back(&step);
     }
   }
-  std::vector<StepMetrics> rows;
+  std::vector<StepRow> rows;
   for (std::size_t i = 0; i < by_stage.size(); ++i) {
     sort_runs(by_stage[i], [](const StageStep* a, const StageStep* b) {
       return std::tuple(a->start_ns, a->duration_ns) < std::tuple(b->start_ns, b->duration_ns);
     });
-    StepMetrics& row = rows.emplace_back();
+    StepRow& row = rows.emplace_back();
     row.stage = analysis.stages[i].stage;
     row.n = static_cast<std::int64_t>(by_stage[i].size());
     std::vector<std::int64_t> gpu_windows;
@@ -169,7 +169,7 @@ std::vector<ShapeTotal> totals_by_shape(const std::vector<const LaunchGroup*>& g
 
 // The lists of shapes are cut, num_shapes is not.
 KernelMetrics kernel_of(const Analysis& analysis, const RowGroups& groups,
-                        const KernelRecord& record) {
+                        const KernelRow& record) {
   KernelMetrics kernel;
   kernel.kernel_name = record.kernel_name;
   kernel.short_name = record.short_name;
@@ -253,7 +253,7 @@ CounterMetrics counter_of(const Analysis& analysis, const KernelCounters& kernel
   metrics.ncu_duration_ns = kernel.input.duration_ns;
   metrics.ncu_sm_clock_hz = kernel.representativeness.ncu_clock_hz;
   metrics.ncu_clock_fraction = kernel.representativeness.clock_fraction;
-  if (kernel.roofline.bound != Bound::kUnknown) {
+  if (kernel.roofline.bound != BoundBy::kUnknown) {
     metrics.bound = bound_name(kernel.roofline.bound);
   }
   metrics.bound_reason = kernel.roofline.reason;
@@ -272,7 +272,7 @@ CountersMetrics counters_of(const Analysis& analysis, const JoinedCounters& join
 
 }  // namespace
 
-std::optional<double> busy_fraction_of(const StageLedger& row) {
+std::optional<double> busy_fraction_of(const LedgerRow& row) {
   const Ledger& ledger = row.ledger;
   const std::int64_t busy_ns =
       ledger[Bucket::kCompute] + ledger[Bucket::kComm] + ledger[Bucket::kCopy];
@@ -296,7 +296,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   metrics.aggregates.program_ns = run.program_ns;
   metrics.devices = analysis.devices;
   for (DeviceRow& device : metrics.devices) {
-    if (const StageLedger* row = busy_row_of(analysis, device.device)) {
+    if (const LedgerRow* row = busy_row_of(analysis, device.device)) {
       device.busy_stage = row->stage;
     }
   }
@@ -309,10 +309,10 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
     metrics.baseline = analysis.baseline;
     metrics.overhead = analysis.overheads;
   }
-  for (const StageLedger& row : analysis.ledgers) {
+  for (const LedgerRow& row : analysis.ledgers) {
     metrics.ledgers.push_back({row.ledger, row.stage, row.device, row.num_instances,
                                busy_fraction_of(row), row.base_ns()});
-    for (const IdleCause& cause : row.causes) {
+    for (const IdleRow& cause : row.causes) {
       metrics.idle_causes.push_back(
           {row.stage, row.device, kBucketNames[static_cast<std::size_t>(cause.bucket)],
            kIdleKindNames[static_cast<std::size_t>(cause.label.kind)], cause.label.call,
@@ -322,7 +322,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   metrics.efficiency = analysis.efficiency;
   metrics.families = analysis.families;
   const RowGroups groups = groups_by_row(analysis);
-  for (const KernelRecord& record : analysis.kernels) {
+  for (const KernelRow& record : analysis.kernels) {
     metrics.kernels.push_back(kernel_of(analysis, groups, record));
   }
   metrics.unmatched_names = analysis.unmatched_names;
@@ -350,7 +350,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   return metrics;
 }
 
-std::string bound_text(const Analysis& analysis, const KernelRecord& record) {
+std::string bound_text(const Analysis& analysis, const KernelRow& record) {
   if (!analysis.counters || !record.counters) {
     return "n/a";
   }

@@ -78,7 +78,7 @@ struct CaptureMetrics {
 };
 
 // Lengths of a stage's instances.
-struct StepMetrics {
+struct StepRow {
   RowName stage;
   std::int64_t n = 0;
   std::vector<std::int64_t> durations_ns;  // in time order, the first kMostDurations
@@ -98,10 +98,10 @@ struct LedgerMetrics : Ledger {
 };
 // The share in which the GPU computes, communicates or copies for the stage, of the time that
 // shares are of; nullopt without such a time.
-std::optional<double> busy_fraction_of(const StageLedger& row);
+std::optional<double> busy_fraction_of(const LedgerRow& row);
 // The row that says how busy a GPU is: of the only stage that is marked, else of its steady phase,
 // else of the whole capture. nullptr: there is none.
-const StageLedger* busy_row_of(const Analysis& analysis, const std::string& device);
+const LedgerRow* busy_row_of(const Analysis& analysis, const std::string& device);
 
 // Idle time by what the host did.
 struct IdleCauseMetrics {
@@ -223,8 +223,8 @@ struct Metrics {
   std::vector<DeviceRow> devices;
   std::vector<CopyRow> copies;
   std::vector<KernelChains> kernel_chains;
-  std::vector<StageSummary> stages;
-  std::vector<StepMetrics> steps;
+  std::vector<StageRow> stages;
+  std::vector<StepRow> steps;
   std::vector<Composition> compositions;
   std::optional<RequestsSummary> requests;
   std::optional<StructureSummary> structure;
@@ -234,7 +234,7 @@ struct Metrics {
   std::vector<LedgerMetrics> ledgers;
   std::vector<IdleCauseMetrics> idle_causes;
   std::optional<Efficiency> efficiency;
-  std::vector<FamilyTotal> families;
+  std::vector<FamilyRow> families;
   std::vector<KernelMetrics> kernels;
   std::vector<std::string> unmatched_names;
   std::optional<Operators> operators;
@@ -308,7 +308,7 @@ std::string requests_csv(const JoinedRequests& joined);
 std::string late_tokens_csv(const JoinedRequests& joined);
 
 // The bottleneck of a kernel's row, e.g. "memory"; "n/a" if no counters cover it.
-std::string bound_text(const Analysis& analysis, const KernelRecord& record);
+std::string bound_text(const Analysis& analysis, const KernelRow& record);
 
 // One sentence: what this recording shows, or why it shows nothing.
 std::string verdict(const Analysis& analysis);

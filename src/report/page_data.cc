@@ -127,7 +127,7 @@ std::vector<std::size_t> add_slices(const Timeline& timeline, Detail detail, boo
     return detail == Detail::kAll ||
            (detail == Detail::kWindows &&
             std::any_of(timeline.windows.begin(), timeline.windows.end(),
-                        [&](const TimelineWindow& window) {
+                        [&](const CloseUp& window) {
                           return slices.start_ns[i] < window.end_ns &&
                                  slices.start_ns[i] + slices.duration_ns[i] > window.start_ns;
                         }));
@@ -285,7 +285,7 @@ Json timeline_json(const Timeline& timeline, Detail detail, bool has_host,
     stages.push_back({{"stage", timeline.stages[i]}, {"nested", bool{timeline.is_nested[i]}}});
   }
   Json windows = Json::array();
-  for (const TimelineWindow& window : timeline.windows) {
+  for (const CloseUp& window : timeline.windows) {
     windows.push_back(
         {{"label", window.label}, {"start", window.start_ns}, {"end", window.end_ns}});
   }

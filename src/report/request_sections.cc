@@ -46,29 +46,31 @@ ReportTable labelled(ReportTable table, std::size_t column) {
 
 ReportTable request_part_table(const Metrics& metrics) {
   using Row = TtftPartTotal;
-  ReportTable table = table_of(rows_at(metrics, &Metrics::requests, &Summary::ttft_parts),
-                               {{"part of TTFT", Unit::kText, &Row::part},
-                                {"share", Unit::kFraction, &Row::share_fraction},
-                                {"mean", Unit::kDuration, &Row::times, &RequestTimes::mean_ns},
-                                {"p50", Unit::kDuration, &Row::times, &RequestTimes::p50_ns},
-                                {"p90", Unit::kDuration, &Row::times, &RequestTimes::p90_ns},
-                                {"p99", Unit::kDuration, &Row::times, &RequestTimes::p99_ns},
-                                {"max", Unit::kDuration, &Row::times, &RequestTimes::max_ns},
-                                {"largest in", Unit::kCount, &Row::num_largest}},
-                               SIZE_MAX, [](const Row& row) { return row.total_ns > 0; });
+  ReportTable table =
+      table_of(rows_at(metrics, &Metrics::requests, &Summary::ttft_parts),
+               {{"part of TTFT", CellFormat::kText, &Row::part},
+                {"share", CellFormat::kFraction, &Row::share_fraction},
+                {"mean", CellFormat::kDuration, &Row::times, &RequestTimes::mean_ns},
+                {"p50", CellFormat::kDuration, &Row::times, &RequestTimes::p50_ns},
+                {"p90", CellFormat::kDuration, &Row::times, &RequestTimes::p90_ns},
+                {"p99", CellFormat::kDuration, &Row::times, &RequestTimes::p99_ns},
+                {"max", CellFormat::kDuration, &Row::times, &RequestTimes::max_ns},
+                {"largest in", CellFormat::kCount, &Row::num_largest}},
+               SIZE_MAX, [](const Row& row) { return row.total_ns > 0; });
   table.title = "Time to first token, by where it went";
   return labelled(std::move(table), 0);
 }
 
 ReportTable late_cause_table(const Metrics& metrics) {
   using Row = StutterTotal;
-  ReportTable table = table_of(rows_at(metrics, &Metrics::requests, &Summary::stutters),
-                               {{"cause", Unit::kText, &Row::cause},
-                                {"tokens", Unit::kCount, &Row::count},
-                                {"total", Unit::kDuration, &Row::total_ns},
-                                {"p50", Unit::kDuration, &Row::times, &RequestTimes::p50_ns},
-                                {"p99", Unit::kDuration, &Row::times, &RequestTimes::p99_ns},
-                                {"max", Unit::kDuration, &Row::times, &RequestTimes::max_ns}});
+  ReportTable table =
+      table_of(rows_at(metrics, &Metrics::requests, &Summary::stutters),
+               {{"cause", CellFormat::kText, &Row::cause},
+                {"tokens", CellFormat::kCount, &Row::count},
+                {"total", CellFormat::kDuration, &Row::total_ns},
+                {"p50", CellFormat::kDuration, &Row::times, &RequestTimes::p50_ns},
+                {"p99", CellFormat::kDuration, &Row::times, &RequestTimes::p99_ns},
+                {"max", CellFormat::kDuration, &Row::times, &RequestTimes::max_ns}});
   table.title = "Late tokens, by cause";
   return labelled(std::move(table), 0);
 }
@@ -76,16 +78,16 @@ ReportTable late_cause_table(const Metrics& metrics) {
 ReportTable slow_request_table(const Metrics& metrics, std::size_t most) {
   using Row = RequestOutline;
   ReportTable table = table_of(rows_at(metrics, &Metrics::requests, &Summary::rows),
-                               {{"request", Unit::kName, &Row::id},
-                                {"TTFT", Unit::kDuration, &Row::ttft_ns},
-                                {"network", Unit::kDuration, &Row::network_ns},
-                                {"queue, busy", Unit::kDuration, &Row::queue_busy_ns},
-                                {"queue, idle", Unit::kDuration, &Row::queue_idle_ns},
-                                {"prefill, GPU", Unit::kDuration, &Row::prefill_gpu_ns},
-                                {"prefill, CPU", Unit::kDuration, &Row::prefill_host_ns},
-                                {"others", Unit::kDuration, &Row::other_steps_ns},
-                                {"delivery", Unit::kDuration, &Row::delivery_ns},
-                                {"joined", Unit::kText, &Row::told}},
+                               {{"request", CellFormat::kName, &Row::id},
+                                {"TTFT", CellFormat::kDuration, &Row::ttft_ns},
+                                {"network", CellFormat::kDuration, &Row::network_ns},
+                                {"queue, busy", CellFormat::kDuration, &Row::queue_busy_ns},
+                                {"queue, idle", CellFormat::kDuration, &Row::queue_idle_ns},
+                                {"prefill, GPU", CellFormat::kDuration, &Row::prefill_gpu_ns},
+                                {"prefill, CPU", CellFormat::kDuration, &Row::prefill_host_ns},
+                                {"others", CellFormat::kDuration, &Row::other_steps_ns},
+                                {"delivery", CellFormat::kDuration, &Row::delivery_ns},
+                                {"joined", CellFormat::kText, &Row::told}},
                                most, [](const Row& row) { return !row.is_sample; });
   table.title = "Slowest to the first token";
   return table;
@@ -94,13 +96,13 @@ ReportTable slow_request_table(const Metrics& metrics, std::size_t most) {
 ReportTable late_token_table(const Metrics& metrics, std::size_t most) {
   using Row = Stutter;
   ReportTable table = table_of(rows_at(metrics, &Metrics::requests, &Summary::late_tokens),
-                               {{"request", Unit::kName, &Row::request},
-                                {"token", Unit::kCount, &Row::token},
-                                {"after", Unit::kDuration, &Row::gap_ns},
-                                {"cause", Unit::kText, &Row::cause},
-                                {"step", Unit::kCount, &Row::step},
-                                {"its length", Unit::kDuration, &Row::step_ns},
-                                {"detail", Unit::kText, &Row::detail}},
+                               {{"request", CellFormat::kName, &Row::request},
+                                {"token", CellFormat::kCount, &Row::token},
+                                {"after", CellFormat::kDuration, &Row::gap_ns},
+                                {"cause", CellFormat::kText, &Row::cause},
+                                {"step", CellFormat::kCount, &Row::step},
+                                {"its length", CellFormat::kDuration, &Row::step_ns},
+                                {"detail", CellFormat::kText, &Row::detail}},
                                most);
   table.title = "Latest tokens";
   return labelled(std::move(table), 3);
@@ -108,22 +110,23 @@ ReportTable late_token_table(const Metrics& metrics, std::size_t most) {
 
 ReportTable latency_table(const Metrics& metrics) {
   ReportTable table;
-  table.columns = {{"latency", "", Unit::kText},         {"n", "n", Unit::kCount},
-                   {"mean", "mean_ns", Unit::kDuration}, {"p50", "p50_ns", Unit::kDuration},
-                   {"p90", "p90_ns", Unit::kDuration},   {"p99", "p99_ns", Unit::kDuration},
-                   {"max", "max_ns", Unit::kDuration}};
+  table.columns = {
+      {"latency", "", CellFormat::kText},         {"n", "n", CellFormat::kCount},
+      {"mean", "mean_ns", CellFormat::kDuration}, {"p50", "p50_ns", CellFormat::kDuration},
+      {"p90", "p90_ns", CellFormat::kDuration},   {"p99", "p99_ns", CellFormat::kDuration},
+      {"max", "max_ns", CellFormat::kDuration}};
   const auto add = [&](const char* name, auto member) {
     using T = RequestTimes;
-    const auto cell = [&](Unit unit, auto field) {
+    const auto cell = [&](CellFormat unit, auto field) {
       return value_at(metrics, unit, &Metrics::requests, member, field);
     };
-    table.rows.push_back({{{std::string(name), Unit::kText, ""},
-                           cell(Unit::kCount, &T::n),
-                           cell(Unit::kDuration, &T::mean_ns),
-                           cell(Unit::kDuration, &T::p50_ns),
-                           cell(Unit::kDuration, &T::p90_ns),
-                           cell(Unit::kDuration, &T::p99_ns),
-                           cell(Unit::kDuration, &T::max_ns)},
+    table.rows.push_back({{{std::string(name), CellFormat::kText, ""},
+                           cell(CellFormat::kCount, &T::n),
+                           cell(CellFormat::kDuration, &T::mean_ns),
+                           cell(CellFormat::kDuration, &T::p50_ns),
+                           cell(CellFormat::kDuration, &T::p90_ns),
+                           cell(CellFormat::kDuration, &T::p99_ns),
+                           cell(CellFormat::kDuration, &T::max_ns)},
                           "",
                           false});
   };
@@ -135,18 +138,19 @@ ReportTable latency_table(const Metrics& metrics) {
 
 void add_request_facts(const Metrics& metrics, Section& section) {
   const Summary& summary = *metrics.requests;
-  const auto fact = [&](const char* label, Unit unit, const char* reason, auto... members) {
+  const auto fact = [&](const char* label, CellFormat unit, const char* reason, auto... members) {
     section.facts.push_back(
         {label, value_at(metrics, unit, &Metrics::requests, members...), reason});
   };
-  fact("Output tokens/s per GPU", Unit::kRate, "no counts of tokens, or no times",
+  fact("Output tokens/s per GPU", CellFormat::kRate, "no counts of tokens, or no times",
        &Summary::output_tokens_per_s_per_gpu);
-  fact("Output tokens/s per user", Unit::kRate, "no counts of tokens, or no times",
+  fact("Output tokens/s per user", CellFormat::kRate, "no counts of tokens, or no times",
        &Summary::output_tokens_per_s_per_user);
   if (summary.goodput) {
-    fact("Requests within the limits", Unit::kFraction, "", &Summary::goodput,
+    fact("Requests within the limits", CellFormat::kFraction, "", &Summary::goodput,
          &Goodput::good_fraction);
-    fact("Goodput, requests per second", Unit::kRate, "", &Summary::goodput, &Goodput::good_per_s);
+    fact("Goodput, requests per second", CellFormat::kRate, "", &Summary::goodput,
+         &Goodput::good_per_s);
   }
 }
 

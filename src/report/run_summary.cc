@@ -47,7 +47,7 @@ void add_metric(std::string key, const std::optional<double>& value, const Metri
 template <typename Row, typename... Members>
 void add_member(const std::string& row_path, const Row& row, const MetricForm& form,
                 RunSummary& run, const std::string& steps, Members... members) {
-  const ReportValue value{cell_at(&row, members...), Unit::kText, ""};
+  const ReportValue value{cell_at(&row, members...), CellFormat::kText, ""};
   add_metric(row_path + "." + path_of<Row>(members...), value.number(), form, run, steps);
 }
 
@@ -70,7 +70,7 @@ bool has_direction(std::string_view unit) {
 
 // The stage whose instances are decode steps.
 std::string step_stage(const Metrics& metrics) {
-  const bool has_steps = std::ranges::any_of(metrics.stages, [](const StageSummary& row) {
+  const bool has_steps = std::ranges::any_of(metrics.stages, [](const StageRow& row) {
     return role_of(row.stage) == StageRole::kDecodeStep;
   });
   return has_steps ? "decode_step" : "decode";
@@ -129,7 +129,7 @@ void add_requests(const Metrics& metrics, RunSummary& run) {
 }
 
 // Whether a run's steps of this stage are periods, from one to the next, and not durations.
-bool are_periods(const StepMetrics& row) {
+bool are_periods(const StepRow& row) {
   return row.periods_ns && !row.periods_ns->empty();
 }
 
@@ -142,22 +142,22 @@ void add_metrics(const Metrics& metrics, RunSummary& run) {
   for_each_row(rows_at(metrics, &Metrics::baseline), [&](const StageTimes& row, const auto& path) {
     add_member(path, row, {"ns", false, !has_gate}, run, "", &StageTimes::p50_ns);
   });
-  for_each_row(rows_at(metrics, &Metrics::stages), [&](const StageSummary& row, const auto& path) {
+  for_each_row(rows_at(metrics, &Metrics::stages), [&](const StageRow& row, const auto& path) {
     const bool is_gated = !has_gate && !has_baseline && !row.is_nested;
     // The steps of a run are periods where there are any, and these are not what a mark lasts.
-    const auto steps = std::ranges::find(metrics.steps, row.stage, &StepMetrics::stage);
+    const auto steps = std::ranges::find(metrics.steps, row.stage, &StepRow::stage);
     const bool has_periods = steps != metrics.steps.end() && are_periods(*steps);
     add_member(path, row, {"ns", false, is_gated}, run,
-               has_periods ? "" : printable(row.stage.text()), &StageSummary::median_ns);
-    add_member(path, row, {}, run, "", &StageSummary::kernel_ns);
+               has_periods ? "" : printable(row.stage.text()), &StageRow::median_ns);
+    add_member(path, row, {}, run, "", &StageRow::kernel_ns);
   });
   // These decide where marks end before the GPU work does: see choose_deciding_times().
-  for (const StepMetrics& row : metrics.steps) {
+  for (const StepRow& row : metrics.steps) {
     if (row.stage.kind != RowKind::kUnmarked) {
       const std::string path = fmt::format("steps[stage={}]", printable(row.stage.text()));
       add_member(path, row, {}, run, are_periods(row) ? printable(row.stage.text()) : "",
-                 &StepMetrics::period_median_ns);
-      add_member(path, row, {}, run, "", &StepMetrics::gpu_window_median_ns);
+                 &StepRow::period_median_ns);
+      add_member(path, row, {}, run, "", &StepRow::gpu_window_median_ns);
     }
   }
   // Without marks, passes of the model are the steps there are: a recording that a clock ended has
@@ -259,11 +259,11 @@ void add_facts(const Metrics& metrics, const Json& inputs, RunSummary& run) {
 }
 
 void add_stages(const Metrics& metrics, RunSummary& run) {
-  const auto is_host_ahead = [&](const StageSummary& row) {
-    const auto steps = std::ranges::find(metrics.steps, row.stage, &StepMetrics::stage);
+  const auto is_host_ahead = [&](const StageRow& row) {
+    const auto steps = std::ranges::find(metrics.steps, row.stage, &StepRow::stage);
     return steps != metrics.steps.end() && steps->gpu_work_median_ns.value_or(0) > row.median_ns;
   };
-  for (const StageSummary& row : metrics.stages) {
+  for (const StageRow& row : metrics.stages) {
     const std::optional<StepTime> step = step_time(metrics, row);
     run.stages.push_back(
         {printable_row(row.stage), row.num_instances, row.kernel_ns, row.tokens, is_host_ahead(row),
@@ -280,7 +280,7 @@ void add_stages(const Metrics& metrics, RunSummary& run) {
 
 void add_steps(const Metrics& metrics, RunSummary& run) {
   // Periods where there are any: what `tpot` is made of.
-  for (const StepMetrics& row : metrics.steps) {
+  for (const StepRow& row : metrics.steps) {
     const std::vector<std::int64_t>& lengths =
         are_periods(row) ? *row.periods_ns : row.durations_ns;
     run.steps.push_back({printable_row(row.stage), {lengths.begin(), lengths.end()}});
@@ -456,7 +456,7 @@ void keep_rows(Json& rows, const Keep& keep) {
 
 void add_promises(const Metrics& metrics, RunSummary& run) {
   for (const Finding& finding : metrics.findings) {
-    const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageSummary::stage);
+    const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageRow::stage);
     if (finding.saving_ns > 0 && stage != metrics.stages.end() &&
         !problem_words(finding.id).empty()) {
       run.promises.push_back({printable(finding.id), printable_row(finding.stage),

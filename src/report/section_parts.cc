@@ -69,7 +69,7 @@ CellValue cell_of(const Json& value) {
   return value.is_number() ? CellValue(value.get<double>()) : CellValue();
 }
 
-ReportValue value_at(const Json& metrics, const std::string& key, Unit unit) {
+ReportValue value_at(const Json& metrics, const std::string& key, CellFormat unit) {
   return {cell_of(field_of(metrics, key)), unit, key};
 }
 

@@ -31,7 +31,7 @@ double number_of(const Json& value, std::string_view path);
 CellValue cell_of(const Json& value);
 
 // A value with its key.
-ReportValue value_at(const Json& metrics, const std::string& key, Unit unit);
+ReportValue value_at(const Json& metrics, const std::string& key, CellFormat unit);
 
 // A table of an array: a row for each, `most` of them.
 ReportTable table_of(const Json& document, const std::string& array,

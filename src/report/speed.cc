@@ -20,7 +20,7 @@
 namespace gpuwhy {
 namespace {
 
-bool is_work(const StageSummary& stage) {
+bool is_work(const StageRow& stage) {
   return !stage.is_nested && stage.num_instances > 0 && !is_without_work(stage.stage);
 }
 
@@ -35,7 +35,7 @@ std::string grouped(double number) {
 }
 
 // "A decode step makes 32 tokens", "Prefill reads 15360 tokens".
-std::string work_words(const StageSummary& stage, std::int64_t tokens) {
+std::string work_words(const StageRow& stage, std::int64_t tokens) {
   const std::string count = grouped(static_cast<double>(tokens));
   const std::string name = printable_name(stage.stage.text());
   const StageRole role = role_of(stage.stage);
@@ -50,7 +50,7 @@ std::string work_words(const StageSummary& stage, std::int64_t tokens) {
 }
 
 // Tokens per second of a stage whose marks carry token counts.
-std::optional<double> rate_of(const Metrics& metrics, const StageSummary& stage) {
+std::optional<double> rate_of(const Metrics& metrics, const StageRow& stage) {
   const std::optional<StepTime> step = step_time(metrics, stage);
   const std::int64_t tokens = stage.tokens.value_or(0) / stage.num_instances;
   return tokens <= 0 || !step || step->time_ns <= 0
@@ -60,7 +60,7 @@ std::optional<double> rate_of(const Metrics& metrics, const StageSummary& stage)
 }
 
 // The same as a sentence; empty if it is not known.
-std::string rate_words(const Metrics& metrics, const StageSummary& stage) {
+std::string rate_words(const Metrics& metrics, const StageRow& stage) {
   const std::optional<double> rate = rate_of(metrics, stage);
   if (!rate) {
     return "";
@@ -79,9 +79,9 @@ std::string rate_words(const Metrics& metrics, const StageSummary& stage) {
 }
 
 // The marked stage that takes most time; nullptr: none is marked.
-const StageSummary* main_stage(const Metrics& metrics) {
-  const StageSummary* longest = nullptr;
-  for (const StageSummary& stage : metrics.stages) {
+const StageRow* main_stage(const Metrics& metrics) {
+  const StageRow* longest = nullptr;
+  for (const StageRow& stage : metrics.stages) {
     if (is_work(stage) && (longest == nullptr || stage.total_ns > longest->total_ns)) {
       longest = &stage;
     }
@@ -90,7 +90,7 @@ const StageSummary* main_stage(const Metrics& metrics) {
 }
 
 // "median of 5", of the lengths or of the times from one to the next.
-std::string median_words(const StageSummary& stage, const StepTime& step) {
+std::string median_words(const StageRow& stage, const StepTime& step) {
   return fmt::format("{}median of {}", step.is_period ? "from one to the next, " : "",
                      stage.num_instances - (step.is_period ? 1 : 0));
 }
@@ -115,7 +115,7 @@ const PassSummary* repeated_pass(const Metrics& metrics) {
 // The time of one step: of the marked stage that takes most time, else of a pass of the model.
 // Empty if there is neither.
 std::string step_words(const Metrics& metrics) {
-  const StageSummary* stage = main_stage(metrics);
+  const StageRow* stage = main_stage(metrics);
   if (const auto step = stage == nullptr ? std::nullopt : step_time(metrics, *stage)) {
     const std::string name = printable_name(stage->stage.text());
     const std::string length = format_duration_ns(step->time_ns);
@@ -173,12 +173,12 @@ std::string no_step_words(const Metrics& metrics) {
 
 }  // namespace
 
-std::optional<StepTime> step_time(const Metrics& metrics, const StageSummary& stage) {
-  const auto steps = std::ranges::find(metrics.steps, stage.stage, &StepMetrics::stage);
+std::optional<StepTime> step_time(const Metrics& metrics, const StageRow& stage) {
+  const auto steps = std::ranges::find(metrics.steps, stage.stage, &StepRow::stage);
   const std::string of_steps = fmt::format("steps[stage={}].", printable(stage.stage.text()));
   if (steps != metrics.steps.end() && steps->period_median_ns) {
     return StepTime{*steps->period_median_ns,
-                    of_steps + path_of<StepMetrics>(&StepMetrics::period_median_ns), true};
+                    of_steps + path_of<StepRow>(&StepRow::period_median_ns), true};
   }
   // A range may end before the GPU has done what was launched in it, and a GPU may have been busy
   // with what was not recorded.
@@ -203,14 +203,13 @@ std::optional<StepTime> step_time(const Metrics& metrics, const StageSummary& st
   const std::int64_t on_gpu_ns =
       steps == metrics.steps.end() ? 0 : steps->gpu_window_median_ns.value_or(0);
   if (on_gpu_ns > stage.median_ns) {
-    return StepTime{on_gpu_ns, of_steps + path_of<StepMetrics>(&StepMetrics::gpu_window_median_ns)};
+    return StepTime{on_gpu_ns, of_steps + path_of<StepRow>(&StepRow::gpu_window_median_ns)};
   }
-  return stage.median_ns <= 0
-             ? std::nullopt
-             : std::optional(
-                   StepTime{stage.median_ns,
-                            fmt::format("stages[stage={}].", printable(stage.stage.text())) +
-                                path_of<StageSummary>(&StageSummary::median_ns)});
+  return stage.median_ns <= 0 ? std::nullopt
+                              : std::optional(StepTime{
+                                    stage.median_ns, fmt::format("stages[stage={}].",
+                                                                 printable(stage.stage.text())) +
+                                                         path_of<StageRow>(&StageRow::median_ns)});
 }
 
 std::int64_t num_working_gpus(const Metrics& metrics) {
@@ -223,7 +222,7 @@ std::optional<double> tokens_per_s(const Metrics& metrics) {
     return metrics.aggregates.decode_tokens_per_s;
   }
   for (const StageRole role : {StageRole::kDecode, StageRole::kDecodeStep, StageRole::kMixed}) {
-    for (const StageSummary& stage : metrics.stages) {
+    for (const StageRow& stage : metrics.stages) {
       if (role_of(stage.stage) == role && stage.num_instances > 0) {
         if (const auto rate = rate_of(metrics, stage)) {
           return rate;
@@ -236,7 +235,7 @@ std::optional<double> tokens_per_s(const Metrics& metrics) {
 
 std::optional<HeadlineTime> headline_time(const Metrics& metrics) {
   HeadlineTime time;
-  const StageSummary* stage = main_stage(metrics);
+  const StageRow* stage = main_stage(metrics);
   if (const auto step = stage == nullptr ? std::nullopt : step_time(metrics, *stage)) {
     time.label = "Step time";
     time.step = *step;
@@ -280,7 +279,7 @@ std::vector<std::string> speed_sentences(const Metrics& metrics) {
             ? fmt::format(", {} tokens per second in total", grouped(*sums.decode_tokens_per_s))
             : ""));
   }
-  for (const StageSummary& stage : metrics.stages) {
+  for (const StageRow& stage : metrics.stages) {
     const StageRole role = role_of(stage.stage);
     const bool is_said = (sums.ttft.p50_ns && role == StageRole::kPrefill) ||
                          (sums.tpot.p50_ns && role == StageRole::kDecode);
@@ -312,8 +311,8 @@ std::vector<std::string> no_speed_sentences(const Metrics& metrics) {
 }
 
 std::string no_rate_reason(const Metrics& metrics) {
-  const bool lacks_tokens = std::ranges::any_of(metrics.stages, is_decode, &StageSummary::stage) &&
-                            std::ranges::none_of(metrics.stages, [](const StageSummary& stage) {
+  const bool lacks_tokens = std::ranges::any_of(metrics.stages, is_decode, &StageRow::stage) &&
+                            std::ranges::none_of(metrics.stages, [](const StageRow& stage) {
                               return is_decode(stage.stage) && stage.tokens;
                             });
   const std::string reason = printable(metrics.aggregates.tpot.reason);

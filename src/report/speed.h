@@ -22,7 +22,7 @@ struct StepTime {
 // The length of one instance of a stage, as reports and comparisons give it: its period on the GPU
 // where several follow each other, else its time on the GPU without what was not recorded. nullopt
 // if nothing tells.
-std::optional<StepTime> step_time(const Metrics& metrics, const StageSummary& stage);
+std::optional<StepTime> step_time(const Metrics& metrics, const StageRow& stage);
 
 // GPUs on which a kernel ran.
 std::int64_t num_working_gpus(const Metrics& metrics);

@@ -181,8 +181,8 @@ void describe(const KernelChains*, F&& f) {
 }
 
 template <typename F>
-void describe(const StageSummary*, F&& f) {
-  using T = StageSummary;
+void describe(const StageRow*, F&& f) {
+  using T = StageRow;
   const auto length = [](std::string_view text) {
     return number("ns", "instances", "marks", "stages.length", text);
   };
@@ -213,8 +213,8 @@ void describe(const StageSummary*, F&& f) {
 }
 
 template <typename F>
-void describe(const StepMetrics*, F&& f) {
-  using T = StepMetrics;
+void describe(const StepRow*, F&& f) {
+  using T = StepRow;
   f("stage", &T::stage, plain("the stage"));
   f("n", &T::n, number("1", "", "marks", "steps", "closed marks of that stage"));
   f("durations_ns", &T::durations_ns,

@@ -28,11 +28,11 @@ bool is_not_vision(const Row& row) {
 }
 
 std::string duration_text(double ns) {
-  return shown({ns, Unit::kDuration, ""});
+  return shown({ns, CellFormat::kDuration, ""});
 }
 
 std::string ratio_text(const std::optional<double>& value) {
-  return shown({cell_of(value), Unit::kSmallRatio, ""});
+  return shown({cell_of(value), CellFormat::kSmallRatio, ""});
 }
 
 template <typename Row>
@@ -101,29 +101,29 @@ void add_texts(const std::vector<std::string>& texts, const char* prefix,
 ReportTable baseline_table(const Metrics& metrics) {
   using Row = StageTimes;
   return table_of(rows_at(metrics, &Metrics::baseline),
-                  {{"stage", Unit::kName, &Row::stage},
-                   {"n", Unit::kCount, &Row::n},
-                   {"mean", Unit::kDuration, &Row::mean_ns},
-                   {"std", Unit::kDuration, &Row::std_ns},
-                   {"p50", Unit::kDuration, &Row::p50_ns},
-                   {"p99", Unit::kDuration, &Row::p99_ns},
-                   {"steady mean", Unit::kDuration, &Row::steady_mean_ns},
-                   {"tokens/s", Unit::kRate, &Row::tokens_per_s}},
+                  {{"stage", CellFormat::kName, &Row::stage},
+                   {"n", CellFormat::kCount, &Row::n},
+                   {"mean", CellFormat::kDuration, &Row::mean_ns},
+                   {"std", CellFormat::kDuration, &Row::std_ns},
+                   {"p50", CellFormat::kDuration, &Row::p50_ns},
+                   {"p99", CellFormat::kDuration, &Row::p99_ns},
+                   {"steady mean", CellFormat::kDuration, &Row::steady_mean_ns},
+                   {"tokens/s", CellFormat::kRate, &Row::tokens_per_s}},
                   SIZE_MAX, is_not_vision<Row>);
 }
 
 ReportTable stage_table(const Metrics& metrics) {
-  using Row = StageSummary;
+  using Row = StageRow;
   return table_of(rows_at(metrics, &Metrics::stages),
-                  {{"stage", Unit::kName, &Row::stage},
-                   {"n", Unit::kCount, &Row::num_instances},
-                   {"CPU total", Unit::kDuration, &Row::total_ns},
-                   {"median", Unit::kDuration, &Row::median_ns},
-                   {"max", Unit::kDuration, &Row::max_ns},
-                   {"steady mean", Unit::kDuration, &Row::steady_mean_ns},
-                   {"kernels", Unit::kCount, &Row::num_kernels},
-                   {"kernel time", Unit::kDuration, &Row::kernel_ns},
-                   {"tokens", Unit::kCount, &Row::tokens}},
+                  {{"stage", CellFormat::kName, &Row::stage},
+                   {"n", CellFormat::kCount, &Row::num_instances},
+                   {"CPU total", CellFormat::kDuration, &Row::total_ns},
+                   {"median", CellFormat::kDuration, &Row::median_ns},
+                   {"max", CellFormat::kDuration, &Row::max_ns},
+                   {"steady mean", CellFormat::kDuration, &Row::steady_mean_ns},
+                   {"kernels", CellFormat::kCount, &Row::num_kernels},
+                   {"kernel time", CellFormat::kDuration, &Row::kernel_ns},
+                   {"tokens", CellFormat::kCount, &Row::tokens}},
                   SIZE_MAX, is_not_vision<Row>);
 }
 
@@ -133,8 +133,8 @@ void add_step_lengths(const Metrics& metrics, std::vector<std::string>& notes) {
   const auto text = [](const std::optional<std::int64_t>& ns) {
     return ns ? duration_text(static_cast<double>(*ns)) : std::string("n/a");
   };
-  for (const StepMetrics& row : metrics.steps) {
-    const StageSummary* stage = row_of(metrics.stages, row.stage);
+  for (const StepRow& row : metrics.steps) {
+    const StageRow* stage = row_of(metrics.stages, row.stage);
     if (stage != nullptr && row.gpu_window_median_ns && row.period_median_ns) {
       notes.push_back(
           fmt::format("{}: step time {} (period), CPU range {}, GPU window {} (medians)",
@@ -212,27 +212,27 @@ std::string efficiency_title(const Efficiency& efficiency) {
 ReportTable efficiency_table(const Metrics& metrics) {
   using Row = StageEfficiency;
   return table_of(rows_at(metrics, &Metrics::efficiency, &Efficiency::stages),
-                  {{"stage", Unit::kName, &Row::stage},
-                   {"passes", Unit::kCount, &Row::passes},
-                   {"MFU", Unit::kSmallRatio, &Row::mfu, &TwoClocks::wall_fraction},
-                   {"MBU", Unit::kSmallRatio, &Row::mbu, &TwoClocks::wall_fraction},
-                   {"of roofline", Unit::kSmallRatio, &Row::sol, &TwoClocks::wall_fraction},
-                   {"while busy", Unit::kSmallRatio, &Row::sol, &TwoClocks::busy_fraction},
-                   {"time per pass", Unit::kDuration, &Row::pass_ns},
-                   {"minimum time", Unit::kDuration, &Row::pass_bound_ns},
-                   {"FLOP", Unit::kFlops, &Row::flops},
-                   {"bytes", Unit::kBytes, &Row::bytes},
-                   {"verdict", Unit::kText, &Row::verdict}});
+                  {{"stage", CellFormat::kName, &Row::stage},
+                   {"passes", CellFormat::kCount, &Row::passes},
+                   {"MFU", CellFormat::kSmallRatio, &Row::mfu, &TwoClocks::wall_fraction},
+                   {"MBU", CellFormat::kSmallRatio, &Row::mbu, &TwoClocks::wall_fraction},
+                   {"of roofline", CellFormat::kSmallRatio, &Row::sol, &TwoClocks::wall_fraction},
+                   {"while busy", CellFormat::kSmallRatio, &Row::sol, &TwoClocks::busy_fraction},
+                   {"time per pass", CellFormat::kDuration, &Row::pass_ns},
+                   {"minimum time", CellFormat::kDuration, &Row::pass_bound_ns},
+                   {"FLOP", CellFormat::kFlops, &Row::flops},
+                   {"bytes", CellFormat::kBytes, &Row::bytes},
+                   {"verdict", CellFormat::kText, &Row::verdict}});
 }
 
 // What to type where no stage is marked.
 ReportTable possible_marks_table(const Metrics& metrics) {
   using Row = PossibleMark;
   ReportTable table = table_of(rows_at(metrics, &Metrics::possible_marks),
-                               {{"GPU time", Unit::kDuration, &Row::kernel_ns},
-                                {"instances", Unit::kCount, &Row::instances},
-                                {"total", Unit::kDuration, &Row::host_ns},
-                                {"option", Unit::kName, &Row::option}});
+                               {{"GPU time", CellFormat::kDuration, &Row::kernel_ns},
+                                {"instances", CellFormat::kCount, &Row::instances},
+                                {"total", CellFormat::kDuration, &Row::host_ns},
+                                {"option", CellFormat::kName, &Row::option}});
   table.title = "Ranges that could be stages; add the option, with the stage that fits";
   return table;
 }
@@ -252,14 +252,14 @@ Section baseline_section(const Metrics& metrics, const SectionOptions& /*options
 ReportTable composition_table(const Metrics& metrics) {
   using Row = Composition;
   ReportTable table = table_of(rows_at(metrics, &Metrics::compositions),
-                               {{"stage", Unit::kName, &Row::stage},
-                                {"sequences", Unit::kText, &Row::sequences},
-                                {"steps", Unit::kCount, &Row::num_steps},
-                                {"tokens", Unit::kCount, &Row::tokens},
-                                {"context", Unit::kCount, &Row::mean_context},
-                                {"period", Unit::kDuration, &Row::period_median_ns},
-                                {"MFU", Unit::kSmallRatio, &Row::mfu_fraction},
-                                {"MBU", Unit::kSmallRatio, &Row::mbu_fraction}});
+                               {{"stage", CellFormat::kName, &Row::stage},
+                                {"sequences", CellFormat::kText, &Row::sequences},
+                                {"steps", CellFormat::kCount, &Row::num_steps},
+                                {"tokens", CellFormat::kCount, &Row::tokens},
+                                {"context", CellFormat::kCount, &Row::mean_context},
+                                {"period", CellFormat::kDuration, &Row::period_median_ns},
+                                {"MFU", CellFormat::kSmallRatio, &Row::mfu_fraction},
+                                {"MBU", CellFormat::kSmallRatio, &Row::mbu_fraction}});
   table.title = "Steps by their number of sequences";
   return table;
 }
@@ -275,7 +275,7 @@ Section stages_section(const Metrics& metrics, const SectionOptions& options) {
     stages.title = fmt::format("From the recording ({})", printable(metrics.capture.stage_source));
     section.tables.push_back(std::move(stages));
   }
-  for (const StageSummary& stage : metrics.stages) {
+  for (const StageRow& stage : metrics.stages) {
     if (metrics.capture.window && stage.num_open > 0) {
       section.notes.push_back(
           fmt::format("{}: {} of {} are cut off by the window and not counted above",
@@ -296,7 +296,7 @@ Section stages_section(const Metrics& metrics, const SectionOptions& options) {
   add_step_lengths(metrics, section.notes);
   add_token_time(metrics.aggregates, section.notes);
   add_groups(metrics, section.notes);
-  if (const StageSummary* vision = row_of(metrics.stages, kVision)) {
+  if (const StageRow* vision = row_of(metrics.stages, kVision)) {
     section.notes.push_back(vision_note(vision->num_instances, vision->total_ns, ""));
   }
   if (const StageTimes* vision = metrics.baseline ? row_of(*metrics.baseline, kVision) : nullptr) {
@@ -311,13 +311,14 @@ Section stages_section(const Metrics& metrics, const SectionOptions& options) {
 Section overhead_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   using Row = StageOverhead;
   Section section;
-  section.tables.push_back(table_of(rows_at(metrics, &Metrics::overhead),
-                                    {{"stage", Unit::kName, &Row::stage},
-                                     {"unprofiled mean", Unit::kDuration, &Row::baseline_mean_ns},
-                                     {"profiled mean", Unit::kDuration, &Row::profiled_mean_ns},
-                                     {"added", Unit::kFraction, &Row::fraction},
-                                     {"from", Unit::kFraction, &Row::low_fraction},
-                                     {"to", Unit::kFraction, &Row::high_fraction}}));
+  section.tables.push_back(
+      table_of(rows_at(metrics, &Metrics::overhead),
+               {{"stage", CellFormat::kName, &Row::stage},
+                {"unprofiled mean", CellFormat::kDuration, &Row::baseline_mean_ns},
+                {"profiled mean", CellFormat::kDuration, &Row::profiled_mean_ns},
+                {"added", CellFormat::kFraction, &Row::fraction},
+                {"from", CellFormat::kFraction, &Row::low_fraction},
+                {"to", CellFormat::kFraction, &Row::high_fraction}}));
   for (const StageOverhead& row : metrics.overhead.value_or(std::vector<StageOverhead>())) {
     if (!row.reason.empty()) {
       section.notes.push_back(fmt::format("{}: the overhead is not measurable ({})",
@@ -337,10 +338,10 @@ Section host_phases_section(const Metrics& metrics, const SectionOptions& option
   using Row = HostPhase;
   Section section;
   section.tables.push_back(table_of(rows_at(metrics, &Metrics::host_phases),
-                                    {{"phase", Unit::kName, &Row::phase},
-                                     {"instances", Unit::kCount, &Row::count},
-                                     {"CPU time", Unit::kDuration, &Row::host_ns},
-                                     {"GPU time launched", Unit::kDuration, &Row::kernel_ns}},
+                                    {{"phase", CellFormat::kName, &Row::phase},
+                                     {"instances", CellFormat::kCount, &Row::count},
+                                     {"CPU time", CellFormat::kDuration, &Row::host_ns},
+                                     {"GPU time launched", CellFormat::kDuration, &Row::kernel_ns}},
                                     options.top));
   if (section.tables[0].rows.empty()) {
     section.missing = "n/a (no phase of a step was marked)";
@@ -400,10 +401,10 @@ Section ledger_section(const Metrics& metrics, const SectionOptions& /*options*/
   // The stage `all` is the same as the capture.
   section.tables.push_back(
       table_of(rows_at(metrics, &Metrics::ledgers),
-               {{"stage", Unit::kName, &Row::stage},
-                {"GPU", Unit::kText, &Row::device},
-                {"window", Unit::kDuration, &Row::window_ns},
-                {"shares", Unit::kShares, &Row::buckets_ns}},
+               {{"stage", CellFormat::kName, &Row::stage},
+                {"GPU", CellFormat::kText, &Row::device},
+                {"window", CellFormat::kDuration, &Row::window_ns},
+                {"shares", CellFormat::kShares, &Row::buckets_ns}},
                SIZE_MAX, [](const Row& row) { return row.stage.kind != RowKind::kUnmarked; }));
   std::size_t next = 0;
   for (const LedgerMetrics& row : metrics.ledgers) {
@@ -456,7 +457,7 @@ Section efficiency_section(const Metrics& metrics, const SectionOptions& /*optio
 
 Section takeaways_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   Section section;
-  for (const StageSummary& row : metrics.stages) {
+  for (const StageRow& row : metrics.stages) {
     if (is_not_vision(row) && !row.is_nested) {
       section.paragraphs.push_back(fmt::format(
           "{}: {} instance{}, {} of CPU time in total; {}{}.", printable_name(row.stage.text()),

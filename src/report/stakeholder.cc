@@ -297,7 +297,7 @@ std::vector<std::string> how_fast_possible(const Metrics& metrics,
   }
   // Decode or layers: a language model, whose limit a table of models gives.
   if (!metrics.efficiency && !said.empty() &&
-      std::ranges::any_of(metrics.stages, [](const StageSummary& stage) {
+      std::ranges::any_of(metrics.stages, [](const StageRow& stage) {
         return role_of(stage.stage) == StageRole::kPrefill ||
                stage.stage.text().starts_with("decode");
       })) {
@@ -307,7 +307,7 @@ std::vector<std::string> how_fast_possible(const Metrics& metrics,
   }
   if (metrics.efficiency) {
     for (const StageEfficiency& stage : metrics.efficiency->stages) {
-      const bool is_part = std::ranges::any_of(metrics.stages, [&](const StageSummary& one) {
+      const bool is_part = std::ranges::any_of(metrics.stages, [&](const StageRow& one) {
         return one.stage == stage.stage && one.is_nested;
       });
       if (!is_part && stage.sol.wall_fraction && *stage.sol.wall_fraction > 0) {
@@ -354,13 +354,13 @@ ReportTable table_of_points(const Metrics& metrics, const std::vector<const Find
   ReportTable table;
   for (const char* column :
        {"problem", "gain at most", "what to do", "how sure", "effort", "risk"}) {
-    table.columns.push_back({column, "", Unit::kText});
+    table.columns.push_back({column, "", CellFormat::kText});
   }
   if (has_worth) {
-    table.columns.push_back({"worth per day at most", "", Unit::kText});
+    table.columns.push_back({"worth per day at most", "", CellFormat::kText});
   }
   const auto text = [](std::string words) {
-    return ReportValue{std::move(words), Unit::kText, ""};
+    return ReportValue{std::move(words), CellFormat::kText, ""};
   };
   for (const Finding* finding : shown) {
     const Opportunity& known = *find_opportunity(finding->id);

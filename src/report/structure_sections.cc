@@ -20,17 +20,17 @@ constexpr double kSmallPart = 0.002;  // of a pass: left out unless all rows are
 ReportTable pass_table(const Metrics& metrics) {
   using Row = PassSummary;
   const std::vector<Row>& rows = metrics.structure->passes;
-  std::vector<MemberColumn<Row>> columns = {{"pass", Unit::kText, &Row::pass}};
+  std::vector<MemberColumn<Row>> columns = {{"pass", CellFormat::kText, &Row::pass}};
   if (std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.kind.empty(); })) {
-    columns.push_back({"kind", Unit::kText, &Row::kind});
+    columns.push_back({"kind", CellFormat::kText, &Row::kind});
   }
-  columns.insert(columns.end(), {{"passes", Unit::kCount, &Row::num_passes},
-                                 {"layers", Unit::kCount, &Row::num_layers},
-                                 {"kernels per layer", Unit::kCount, &Row::layer_kernels},
-                                 {"pass time", Unit::kDuration, &Row::pass_ns},
-                                 {"period", Unit::kDuration, &Row::period_ns},
-                                 {"its kernels", Unit::kDuration, &Row::work_ns},
-                                 {"one layer", Unit::kDuration, &Row::layer_ns}});
+  columns.insert(columns.end(), {{"passes", CellFormat::kCount, &Row::num_passes},
+                                 {"layers", CellFormat::kCount, &Row::num_layers},
+                                 {"kernels per layer", CellFormat::kCount, &Row::layer_kernels},
+                                 {"pass time", CellFormat::kDuration, &Row::pass_ns},
+                                 {"period", CellFormat::kDuration, &Row::period_ns},
+                                 {"its kernels", CellFormat::kDuration, &Row::work_ns},
+                                 {"one layer", CellFormat::kDuration, &Row::layer_ns}});
   return table_of(rows_at(metrics, &Metrics::structure, &StructureSummary::passes), columns);
 }
 
@@ -89,23 +89,23 @@ ReportTable part_table(const Metrics& metrics, bool has_all) {
   using Row = PartSummary;
   std::vector<MemberColumn<Row>> columns;
   if (metrics.structure->passes.size() > 1) {
-    columns.push_back({"pass", Unit::kText, &Row::pass});
+    columns.push_back({"pass", CellFormat::kText, &Row::pass});
   }
   const bool has_costs =
       std::any_of(metrics.structure->parts.begin(), metrics.structure->parts.end(),
                   [](const Row& row) { return row.read_bytes().has_value(); });
-  columns.insert(columns.end(), {{"place", Unit::kText, &Row::place},
-                                 {"part", Unit::kText, &Row::part},
-                                 {"mean", Unit::kDuration, &Row::mean_ns},
-                                 {"launches", Unit::kCount, &Row::launches},
-                                 {"of pass", Unit::kFraction, &Row::pass_fraction}});
+  columns.insert(columns.end(), {{"place", CellFormat::kText, &Row::place},
+                                 {"part", CellFormat::kText, &Row::part},
+                                 {"mean", CellFormat::kDuration, &Row::mean_ns},
+                                 {"launches", CellFormat::kCount, &Row::launches},
+                                 {"of pass", CellFormat::kFraction, &Row::pass_fraction}});
   if (has_costs) {
-    columns.insert(columns.end(), {{"reads", Unit::kBytes, &Row::read_bytes},
-                                   {"reached", Unit::kBytesPerSecond, &Row::bytes_per_s},
-                                   {"of roof", Unit::kFraction, &Row::roof_fraction},
-                                   {"above roof", Unit::kDuration, &Row::above_roof_ns}});
+    columns.insert(columns.end(), {{"reads", CellFormat::kBytes, &Row::read_bytes},
+                                   {"reached", CellFormat::kBytesPerSecond, &Row::bytes_per_s},
+                                   {"of roof", CellFormat::kFraction, &Row::roof_fraction},
+                                   {"above roof", CellFormat::kDuration, &Row::above_roof_ns}});
   }
-  columns.push_back({"kernel", Unit::kName, &Row::short_name});
+  columns.push_back({"kernel", CellFormat::kName, &Row::short_name});
   return table_of(rows_at(metrics, &Metrics::structure, &StructureSummary::parts), columns,
                   SIZE_MAX,
                   [=](const Row& row) { return has_all || row.pass_fraction >= kSmallPart; });

@@ -91,11 +91,11 @@ std::string worth_line(const Metrics& metrics, const GpuPrice& price) {
                                                     : "no saving is a share of all the time");
 }
 
-std::vector<Advice> advice_of(const Metrics& metrics, const SectionOptions& options,
-                              std::size_t most) {
-  std::vector<Advice> advice;
+std::vector<AdviceCell> advice_of(const Metrics& metrics, const SectionOptions& options,
+                                  std::size_t most) {
+  std::vector<AdviceCell> advice;
   for (const Finding& finding : first_findings(metrics, most)) {
-    Advice& made = advice.emplace_back();
+    AdviceCell& made = advice.emplace_back();
     made.is_blocker = finding.is_blocker;
     if (finding.saving_ns > 0) {
       made.saving_ns = finding.saving_ns;
@@ -129,16 +129,16 @@ std::vector<Advice> advice_of(const Metrics& metrics, const SectionOptions& opti
 void add_latency(const Metrics& metrics, Latency Latencies::*latency, const std::string& label,
                  Section& section) {
   using T = Latency;
-  const auto value = [&](Unit unit, auto member) {
+  const auto value = [&](CellFormat unit, auto member) {
     return value_at(metrics, unit, &Metrics::aggregates, latency, member);
   };
   const std::string reason = printable((metrics.aggregates.*latency).reason);
-  section.facts.push_back({label + ", median", value(Unit::kDuration, &T::p50_ns), reason});
+  section.facts.push_back({label + ", median", value(CellFormat::kDuration, &T::p50_ns), reason});
   if (reason.empty()) {
-    section.facts.push_back({label + ", p99", value(Unit::kDuration, &T::p99_ns), ""});
-    section.facts.push_back({label + ", values", value(Unit::kCount, &T::n), ""});
+    section.facts.push_back({label + ", p99", value(CellFormat::kDuration, &T::p99_ns), ""});
+    section.facts.push_back({label + ", values", value(CellFormat::kCount, &T::n), ""});
     section.facts.push_back(
-        {label + ", length of", value(Unit::kText, &T::basis), "an older file"});
+        {label + ", length of", value(CellFormat::kText, &T::basis), "an older file"});
   }
 }
 
@@ -222,7 +222,7 @@ Section findings_section(const Metrics& metrics, const SectionOptions& options) 
   section.advice =
       advice_of(metrics, options, options.is_terminal ? options.num_findings : SIZE_MAX);
   const auto num_savings = std::ranges::count_if(
-      section.advice, [](const Advice& advice) { return advice.saving_ns.has_value(); });
+      section.advice, [](const AdviceCell& advice) { return advice.saving_ns.has_value(); });
   if (!options.is_terminal && num_savings > 1) {
     section.paragraphs.push_back(order_words());
   }
@@ -231,7 +231,7 @@ Section findings_section(const Metrics& metrics, const SectionOptions& options) 
     section.notes.push_back(worth_line(metrics, *options.gpu_hour_price));
   }
   // A blocker saves nothing by itself: the section then says what to do.
-  if (!section.advice.empty() && std::ranges::all_of(section.advice, &Advice::is_blocker)) {
+  if (!section.advice.empty() && std::ranges::all_of(section.advice, &AdviceCell::is_blocker)) {
     section.title = "What to do first";
   }
   if (options.is_verbose) {
@@ -253,7 +253,7 @@ Section recommendations_section(const Metrics& metrics, const SectionOptions& op
   constexpr std::size_t kMost = 5;
   Section section;
   std::set<std::string> told;  // two GPUs want the same thing done once
-  for (const Advice& advice : advice_of(metrics, options, kMost)) {
+  for (const AdviceCell& advice : advice_of(metrics, options, kMost)) {
     if (told.insert(advice.next).second) {
       const std::string worth = worth_text(advice, "", " (saves at most ");
       section.paragraphs.push_back(
@@ -274,7 +274,8 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
   using E = Environment;
   using C = CaptureMetrics;
   Section section;
-  const auto add = [&](const std::string& label, const char* reason, Unit unit, auto... members) {
+  const auto add = [&](const std::string& label, const char* reason, CellFormat unit,
+                       auto... members) {
     ReportValue value = value_at(metrics, unit, members...);
     // An empty text is a fact that is not known.
     if (value.text() != nullptr && value.text()->empty()) {
@@ -283,28 +284,29 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
     section.facts.push_back({label, value, reason});
   };
   constexpr const char* kNotNoted = "gpuwhy run records it";
-  add("command", kNotNoted, Unit::kText, &M::capture, &C::command);
-  add("operating system", kNotNoted, Unit::kText, &M::environment, &E::distribution);
-  add("CPU", kNotNoted, Unit::kText, &M::environment, &E::cpu);
-  add("memory", kNotNoted, Unit::kBytes, &M::environment, &E::memory_bytes);
-  add("container", "none was found", Unit::kText, &M::environment, &E::container);
-  add("NVIDIA driver", "none is loaded, or not noted", Unit::kText, &M::environment,
+  add("command", kNotNoted, CellFormat::kText, &M::capture, &C::command);
+  add("operating system", kNotNoted, CellFormat::kText, &M::environment, &E::distribution);
+  add("CPU", kNotNoted, CellFormat::kText, &M::environment, &E::cpu);
+  add("memory", kNotNoted, CellFormat::kBytes, &M::environment, &E::memory_bytes);
+  add("container", "none was found", CellFormat::kText, &M::environment, &E::container);
+  add("NVIDIA driver", "none is loaded, or not noted", CellFormat::kText, &M::environment,
       &E::driver_version);
-  add("recording", "there is none", Unit::kText, &M::capture, &C::format);
-  add(tool_of(metrics), "the recording does not say", Unit::kText, &M::capture, &C::tool_version);
+  add("recording", "there is none", CellFormat::kText, &M::capture, &C::format);
+  add(tool_of(metrics), "the recording does not say", CellFormat::kText, &M::capture,
+      &C::tool_version);
   add("Nsight Compute", metrics.counters ? "the export does not say" : "needs an ncu capture",
-      Unit::kText, &M::counters, &CountersMetrics::tool_version);
-  add("model", "none was named", Unit::kText, &M::efficiency, &Efficiency::model);
+      CellFormat::kText, &M::counters, &CountersMetrics::tool_version);
+  add("model", "none was named", CellFormat::kText, &M::efficiency, &Efficiency::model);
   if (std::ranges::count(metrics.data_quality, kModelMismatch, &Diagnostic::kind) > 0) {
     section.facts.back().value.value = {};
     section.facts.back().reason = "the one that was named is not the recorded one";
   }
   using Row = DeviceRow;
-  section.tables.push_back(
-      table_of(rows_at(metrics, &M::devices), {{"GPU", Unit::kText, &Row::device},
-                                               {"name", Unit::kName, &Row::name},
-                                               {"busy", Unit::kDuration, &Row::busy_ns},
-                                               {"kernels", Unit::kCount, &Row::num_kernels}}));
+  section.tables.push_back(table_of(rows_at(metrics, &M::devices),
+                                    {{"GPU", CellFormat::kText, &Row::device},
+                                     {"name", CellFormat::kName, &Row::name},
+                                     {"busy", CellFormat::kDuration, &Row::busy_ns},
+                                     {"kernels", CellFormat::kCount, &Row::num_kernels}}));
   if (section.tables[0].rows.empty()) {
     section.notes.emplace_back(has_gpu_work(metrics) ? "GPUs: n/a (the recording names none)"
                                                      : "GPUs: n/a (none worked in the recording)");
@@ -327,11 +329,11 @@ Section aggregates_section(const Metrics& metrics, const SectionOptions& /*optio
     add_latency(metrics, &A::tpot, "time per output token", section);
     section.facts.push_back(
         {"tokens per second in decode",
-         value_at(metrics, Unit::kRate, &Metrics::aggregates, &A::decode_tokens_per_s),
+         value_at(metrics, CellFormat::kRate, &Metrics::aggregates, &A::decode_tokens_per_s),
          no_rate_reason(metrics)});
     section.facts.push_back(
         {"sequences per decode step",
-         value_at(metrics, Unit::kCount, &Metrics::aggregates, &A::decode_sequences),
+         value_at(metrics, CellFormat::kCount, &Metrics::aggregates, &A::decode_sequences),
          "the marks do not say"});
   } else {
     section.notes.emplace_back(
@@ -340,11 +342,11 @@ Section aggregates_section(const Metrics& metrics, const SectionOptions& /*optio
   if (metrics.aggregates.program_ns) {
     section.facts.push_back(
         {"program, unprofiled",
-         value_at(metrics, Unit::kDuration, &Metrics::aggregates, &A::program_ns), ""});
+         value_at(metrics, CellFormat::kDuration, &Metrics::aggregates, &A::program_ns), ""});
   }
   const auto add = [&](const char* label, auto member) {
     section.facts.push_back(
-        {label, value_at(metrics, Unit::kDuration, &Metrics::capture, member), ""});
+        {label, value_at(metrics, CellFormat::kDuration, &Metrics::capture, member), ""});
   };
   add("recorded", &C::duration_ns);
   if (metrics.capture.duration_ns == 0 && has_gpu_work(metrics)) {

@@ -33,8 +33,8 @@ std::string styled(Weight weight, const std::string& text, TerminalForm form) {
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
 }
 
-bool is_left(Unit unit) {
-  return unit == Unit::kText || unit == Unit::kName || unit == Unit::kShares;
+bool is_left(CellFormat unit) {
+  return unit == CellFormat::kText || unit == CellFormat::kName || unit == CellFormat::kShares;
 }
 
 // A table as text, fitted to the terminal's width: first columns without a value go, then those
@@ -48,7 +48,7 @@ class FittedTable {
       std::vector<std::string>& made = cells_.emplace_back();
       made.reserve(table.columns.size());
       for (const ReportValue& cell : row.cells) {
-        made.push_back(cell.unit == Unit::kName ? cut_name(shown(cell)) : shown(cell));
+        made.push_back(cell.unit == CellFormat::kName ? cut_name(shown(cell)) : shown(cell));
       }
       made.resize(table.columns.size());
     }
@@ -189,8 +189,8 @@ class FittedTable {
     std::vector<Column> kept;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const std::size_t index = columns_[i].index;
-      const Unit unit = table_.columns[index].unit;
-      const bool is_word = unit == Unit::kText || unit == Unit::kName;
+      const CellFormat unit = table_.columns[index].unit;
+      const bool is_word = unit == CellFormat::kText || unit == CellFormat::kName;
       const bool is_equal =
           is_word && i > 0 && i + 1 < columns_.size() && cells_.size() > 1 &&
           std::all_of(cells_.begin(), cells_.end(), [&](const std::vector<std::string>& row) {
@@ -255,12 +255,12 @@ class FittedTable {
     std::string line;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const Column& column = columns_[i];
-      const Unit unit = table_.columns[column.index].unit;
+      const CellFormat unit = table_.columns[column.index].unit;
       const bool is_last = i + 1 == columns_.size();
       std::string cell = cell_of(column);
       if (!is_last) {
         cell = shortened_inside(cell, column.width);
-      } else if (unit == Unit::kName) {
+      } else if (unit == CellFormat::kName) {
         cell = shortened_inside(cell, last_width());
       }
       const std::size_t pad = column.width - std::min(column.width, display_width(cell));
@@ -280,7 +280,7 @@ class FittedTable {
 };
 
 // The saving, the name of the rule and its sentence, and below them what to do.
-std::string advice_terminal(const Advice& advice, TerminalForm form) {
+std::string advice_terminal(const AdviceCell& advice, TerminalForm form) {
   constexpr std::size_t kIndent = 14;
   const std::string worth = worth_text(advice, "first", "<= ");
   const std::string lead = fmt::format("  {:>10}  ", worth.empty() ? "-" : worth);
@@ -318,7 +318,7 @@ std::string section_terminal(const Section& section, TerminalForm form) {
     text += fmt::format("  {:<32} {}{}\n", fact.label, shown(fact.value),
                         has_reason ? " (" + fact.reason + ")" : "");
   }
-  for (const Advice& advice : section.advice) {
+  for (const AdviceCell& advice : section.advice) {
     text += advice_terminal(advice, form);
   }
   for (const ReportTable& table : section.tables) {

@@ -34,7 +34,7 @@ std::string name_of(const KindOfGaps& gaps) {
                                : "";
 }
 
-std::vector<Waste> wastes_of(const StageLedger& row) {
+std::vector<Waste> wastes_of(const LedgerRow& row) {
   const HostChain chain(row);
   const Ledger& ledger = row.ledger;
   const auto kind = [&](IdleKind of) { return chain[of].total_ns; };
@@ -79,7 +79,7 @@ std::vector<Waste> wastes_of(const StageLedger& row) {
 }
 
 // What the GPU did most while it did not compute, if that is a tenth of `time_ns` or more.
-std::string largest_waste(const StageLedger& row, std::int64_t time_ns) {
+std::string largest_waste(const LedgerRow& row, std::int64_t time_ns) {
   const std::vector<Waste> wastes = wastes_of(row);
   const Waste& largest =
       *std::max_element(wastes.begin(), wastes.end(),
@@ -94,16 +94,15 @@ std::string largest_waste(const StageLedger& row, std::int64_t time_ns) {
                      largest.words.substr(place + 2));
 }
 
-const StageLedger* row_of(const Analysis& analysis, const RowName& stage,
-                          const std::string& device) {
+const LedgerRow* row_of(const Analysis& analysis, const RowName& stage, const std::string& device) {
   const auto row =
       std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
-                   [&](const StageLedger& l) { return l.stage == stage && l.device == device; });
+                   [&](const LedgerRow& l) { return l.stage == stage && l.device == device; });
   return row == analysis.ledgers.end() ? nullptr : &*row;
 }
 
 // Whether the GPU is busy before the first step with kernels whose launch was not recorded.
-bool is_earlier_work(const Analysis& analysis, const StageLedger& start) {
+bool is_earlier_work(const Analysis& analysis, const LedgerRow& start) {
   return has_diagnostic(analysis.diagnostics, "orphan_kernel") &&
          start.ledger[Bucket::kCompute] * 5 > start.ledger.window_ns * 4;
 }
@@ -117,9 +116,9 @@ std::string left_out(const Analysis& analysis, const std::string& device, std::i
       parts.push_back(format_duration_ns(time_ns) + what);
     }
   };
-  const StageLedger* start = row_of(analysis, {RowKind::kStartup}, device);
-  const StageLedger* end = row_of(analysis, {RowKind::kEnding}, device);
-  const auto with_call = [](const StageLedger* row, const char* what) {
+  const LedgerRow* start = row_of(analysis, {RowKind::kStartup}, device);
+  const LedgerRow* end = row_of(analysis, {RowKind::kEnding}, device);
+  const auto with_call = [](const LedgerRow* row, const char* what) {
     return row == nullptr || row->main_call.empty()
                ? std::string(what)
                : fmt::format("{} ({} in {})", what, format_duration_ns(row->main_call_ns),
@@ -131,7 +130,7 @@ std::string left_out(const Analysis& analysis, const std::string& device, std::i
           : with_call(start, " of start-up"));
   add(before_ns, " without recorded GPU activity");
   const bool is_marked = std::ranges::any_of(
-      analysis.stages, [](const StageSummary& stage) { return !is_without_work(stage.stage); });
+      analysis.stages, [](const StageRow& stage) { return !is_without_work(stage.stage); });
   add(end == nullptr ? 0 : end->ledger.window_ns,
       with_call(end, is_marked ? " after the last mark" : " after the model's last kernel"));
   add(after_ns, " after its last kernel");
@@ -144,12 +143,12 @@ std::string left_out(const Analysis& analysis, const std::string& device, std::i
 
 // The row of the only stage that is marked, as findings have it; nullptr where there are several,
 // or other work runs in its time.
-const StageLedger* only_stage(const Analysis& analysis, const std::string& device) {
-  const StageLedger* only = nullptr;
-  for (const StageSummary& stage : analysis.stages) {
-    const StageLedger* row = stage.is_nested || is_without_work(stage.stage)
-                                 ? nullptr
-                                 : row_of(analysis, stage.stage, device);
+const LedgerRow* only_stage(const Analysis& analysis, const std::string& device) {
+  const LedgerRow* only = nullptr;
+  for (const StageRow& stage : analysis.stages) {
+    const LedgerRow* row = stage.is_nested || is_without_work(stage.stage)
+                               ? nullptr
+                               : row_of(analysis, stage.stage, device);
     if (row != nullptr && only != nullptr) {
       return nullptr;
     }
@@ -165,9 +164,9 @@ const StageLedger* only_stage(const Analysis& analysis, const std::string& devic
 
 // The sentence on the busiest GPU.
 std::string sentence_on(const Analysis& analysis, const std::string& device) {
-  const StageLedger* row = busy_row_of(analysis, device);
-  const StageLedger* stage = only_stage(analysis, device);
-  const StageLedger* steady = row_of(analysis, {RowKind::kSteady}, device);
+  const LedgerRow* row = busy_row_of(analysis, device);
+  const LedgerRow* stage = only_stage(analysis, device);
+  const LedgerRow* steady = row_of(analysis, {RowKind::kSteady}, device);
   if (row == nullptr) {
     return fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.kernel_ns), device);
   }
@@ -215,8 +214,8 @@ std::string top_opportunity(const std::vector<Finding>& findings) {
 
 }  // namespace
 
-const StageLedger* busy_row_of(const Analysis& analysis, const std::string& device) {
-  const StageLedger* row = only_stage(analysis, device);
+const LedgerRow* busy_row_of(const Analysis& analysis, const std::string& device) {
+  const LedgerRow* row = only_stage(analysis, device);
   for (const RowKind whole : {RowKind::kSteady, RowKind::kRecording}) {
     row = row != nullptr ? row : row_of(analysis, {whole}, device);
   }

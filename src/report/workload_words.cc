@@ -63,7 +63,7 @@ std::string kind_of(const Metrics& metrics) {
         return has_any(kernel.kernel_name, {"_backward", "wgrad", "flash_bwd"});
       });
   const bool has_tokens =
-      metrics.requests || std::ranges::any_of(metrics.stages, [](const StageSummary& stage) {
+      metrics.requests || std::ranges::any_of(metrics.stages, [](const StageRow& stage) {
         return role_of(stage.stage) == StageRole::kPrefill ||
                stage.stage.text().starts_with("decode") ||
                role_of(stage.stage) == StageRole::kMixed;

@@ -20,8 +20,8 @@ namespace gpuwhy {
 namespace {
 
 bool is_share_of_all(const Metrics& metrics, const Finding& finding) {
-  const auto num_stages = std::ranges::count_if(
-      metrics.stages, [](const StageSummary& stage) { return !stage.is_nested; });
+  const auto num_stages =
+      std::ranges::count_if(metrics.stages, [](const StageRow& stage) { return !stage.is_nested; });
   const bool is_all = finding.stage.kind == RowKind::kRecording ||
                       finding.stage.kind == RowKind::kSteady || num_stages == 1;
   return is_all && num_working_gpus(metrics) > 0;
@@ -30,7 +30,7 @@ bool is_share_of_all(const Metrics& metrics, const Finding& finding) {
 // "6 steps, 929 ms"; "929 ms of the steady phase".
 std::string basis_of(const Metrics& metrics, const Finding& finding) {
   const std::string length = format_duration_ns(finding.window_ns);
-  const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageSummary::stage);
+  const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageRow::stage);
   if (stage == metrics.stages.end() || is_without_work(finding.stage)) {
     return length + (finding.stage.kind == RowKind::kSteady ? " of the steady phase" : " recorded");
   }
@@ -73,7 +73,7 @@ std::optional<DayWorth> worth_of_day(const Metrics& metrics, const Finding& find
       std::max(worth.num_recorded, metrics.capture.world_size.value_or(worth.num_recorded));
   worth.share = finding.saving_fraction().value_or(0);
   worth.basis = basis_of(metrics, finding);
-  const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageSummary::stage);
+  const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageRow::stage);
   const bool is_one_step =
       stage != metrics.stages.end() && stage->num_instances == 1 && !is_without_work(finding.stage);
   worth.assumption = is_one_step ? "if every step is like the one that was recorded" : "";

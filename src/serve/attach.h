@@ -18,7 +18,7 @@ struct AttachOptions {
   std::string start_path = "/start_profile";
   std::string stop_path = "/stop_profile";
   std::string body;  // of the POST that starts; empty: as `wish` says
-  WindowWish wish;
+  RecordingPeriod wish;
   std::filesystem::path traces;                    // the folder into which the engine writes
   std::vector<std::string> client;                 // a command; the window lasts as long as it runs
   std::map<std::string, std::string> environment;  // of the client

@@ -26,7 +26,7 @@ struct DriveScript {
   std::string ready_url;   // answers 200 when the server can take requests
   std::chrono::seconds most_start{600};
   std::vector<std::string> warmup;  // a command, before anything is recorded
-  WindowWish window;                // which part of the client's load is recorded
+  RecordingPeriod window;           // which part of the client's load is recorded
   // Start recording: a command of the profiler, then a POST to the server.
   std::vector<std::string> start_command;
   std::string start_url;

@@ -73,7 +73,7 @@ bool is_of_stage(const fs::path& file, std::string_view stage) {
 
 }  // namespace
 
-std::string window_body(const WindowWish& wish, bool is_for_nsys) {
+std::string window_body(const RecordingPeriod& wish, bool is_for_nsys) {
   if (!wish.num_steps) {
     return "{}";
   }
@@ -100,7 +100,7 @@ std::string post_to_server(const std::string& url, const std::string& body,
       printable(answer.status == 0 ? answer.reason : fmt::format("HTTP status {}", answer.status)));
 }
 
-bool record_part(const WindowWish& wish, const WindowCalls& calls) {
+bool record_part(const RecordingPeriod& wish, const WindowCalls& calls) {
   bool is_open = false;
   if (!wish.after_s) {
     is_open = calls.open();
@@ -171,7 +171,7 @@ std::vector<fs::path> files_of_stage(std::vector<fs::path> files, const std::str
   return wanted.empty() ? files : wanted;
 }
 
-std::vector<Breach> check_window(const std::string& pass, const WindowWish& wish,
+std::vector<Breach> check_window(const std::string& pass, const RecordingPeriod& wish,
                                  const std::map<std::string, std::int64_t>& instances,
                                  std::int64_t open_ns) {
   const auto count = [&](std::string_view stage) {

@@ -18,7 +18,7 @@
 namespace gpuwhy {
 
 // Which part. Without limits: as long as the load lasts.
-struct WindowWish {
+struct RecordingPeriod {
   std::optional<std::int64_t> num_steps;  // by the engine's own count
   std::optional<std::int64_t> num_seconds;
   std::optional<std::int64_t> after_s;  // opens this long after the load began; empty: before it
@@ -27,7 +27,7 @@ struct WindowWish {
 
 // The body of the POST that opens the window of an engine's profiler. `is_for_nsys`: the engine
 // only calls cudaProfilerStart.
-std::string window_body(const WindowWish& wish, bool is_for_nsys);
+std::string window_body(const RecordingPeriod& wish, bool is_for_nsys);
 
 // Asks a server to open or close its window. Returns why that failed; empty: it did not.
 // `may_refuse`: any answer will do.
@@ -44,7 +44,7 @@ struct WindowCalls {
 // Opens the window, sends the load and closes the window, in the order and at the times of `wish`.
 // What was opened is closed. False where a call failed, or where the load ended before the window
 // could open.
-bool record_part(const WindowWish& wish, const WindowCalls& calls);
+bool record_part(const RecordingPeriod& wish, const WindowCalls& calls);
 
 // Files with their sizes and times.
 using FileStates =
@@ -74,7 +74,7 @@ std::vector<std::filesystem::path> files_of_stage(std::vector<std::filesystem::p
 
 // Whether a recording holds what was asked for: `instances` of its stages, and how long the window
 // was open; 0: unknown.
-std::vector<Breach> check_window(const std::string& pass, const WindowWish& wish,
+std::vector<Breach> check_window(const std::string& pass, const RecordingPeriod& wish,
                                  const std::map<std::string, std::int64_t>& instances,
                                  std::int64_t open_ns);
 

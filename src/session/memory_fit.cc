@@ -35,7 +35,7 @@ std::string with_commas(std::uint64_t number) {
   return text;
 }
 
-std::string elsewhere(const MemoryPlan& plan) {
+std::string elsewhere(const ReadingNeed& plan) {
   return fmt::format(
       "analyse it on a machine with {} of memory, which needs neither GPU nor nsys for it; or "
       "record fewer steps",
@@ -48,7 +48,7 @@ MemoryFit fit_into_memory(const std::vector<InputFile>& files, std::uint64_t lim
   for (std::size_t i = 1; i < files.size(); ++i) {
     outline.add(outline_trace(files[i]));
   }
-  const MemoryPlan plan = plan_memory(outline, output);
+  const ReadingNeed plan = reading_need(outline, output);
   MemoryFit fit;
   fit.files_at_once = files_at_once(plan, {files.size(), num_threads, limit_bytes});
   if (plan.peak_bytes <= limit_bytes) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/memory_plan.h"
+#include "analysis/reading_need.h"
 #include "capture/system.h"
 #include "trace/diagnostics.h"
 
@@ -18,7 +18,7 @@ class InputFile;
 std::string with_commas(std::uint64_t number);
 
 // Advice on where a recording can be analyzed that does not fit here.
-std::string elsewhere(const MemoryPlan& plan);
+std::string elsewhere(const ReadingNeed& plan);
 
 // How a recording is read within a limit.
 struct MemoryFit {

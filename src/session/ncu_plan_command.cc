@@ -63,7 +63,7 @@ NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const Profile& 
   wanted.program_s = program_s;
   wanted.has_per_launch_config = ncu.has_per_launch_config;
   std::vector<std::string> stages;
-  for (const StageSummary& stage : profile.analysis.stages) {
+  for (const StageRow& stage : profile.analysis.stages) {
     if (!stage.is_nested && stage.num_kernels > 0) {
       stages.push_back(stage.stage.text());
     }

@@ -63,18 +63,18 @@ std::vector<PassCommand> nsys_commands(const CommandInputs& inputs) {
   const std::optional<ServerSetup>& server = inputs.setup.server;
   if (server && server->ranks) {
     command.argv = rank_argv(inputs, nsys, settings, command.argv);
-    command.environment.merge(nsys_gate_environment(inputs.gate));
+    command.environment.merge(nsys_trigger_environment(inputs.gate));
     const bool has_post = server->window.num_steps || server->is_started_for_nsys;
     return {driven(inputs, "nsys", std::move(command), {{}, {}, has_post, {}, true})};
   }
   if (server && !server->window.num_steps) {
-    const NsysWindow window = build_nsys_window(nsys, settings, output, command.argv);
+    const NsysPeriod window = build_nsys_period(nsys, settings, output, command.argv);
     command.argv = window.launch;
     return {driven(inputs, "nsys", std::move(command),
                    {window.start, window.stop, server->is_started_for_nsys, {}})};
   }
   command.argv = build_nsys_cmd(nsys, settings, inputs.gate, output, command.argv);
-  command.environment.merge(nsys_gate_environment(inputs.gate));
+  command.environment.merge(nsys_trigger_environment(inputs.gate));
   // An engine that counts its steps opens and closes the recording by cudaProfilerStart and Stop.
   return {server ? driven(inputs, "nsys", std::move(command), {{}, {}, true, {}}) : command};
 }
@@ -144,11 +144,11 @@ NsysRun record(PassRunner& runner, const PassCommand& command) {
 }
 
 std::vector<Breach> check_report(PassRunner& runner, const fs::path& report, const NsysRun& run) {
-  const Gate& gate = runner.inputs().gate;
-  const bool is_by_program = gate.kind == GateWish::Kind::kCudaProfilerApi;
+  const CaptureTrigger& gate = runner.inputs().gate;
+  const bool is_by_program = gate.kind == TriggerWish::Kind::kCudaProfilerApi;
   return check_nsys_report(
       {report, runner.inputs().scratch, run.start,
-       is_by_program || gate.kind == GateWish::Kind::kMark,
+       is_by_program || gate.kind == TriggerWish::Kind::kMark,
        is_by_program ? "cudaProfilerStart" : gate.mark.text(), gate.num_entries},
       run.step);
 }
@@ -248,15 +248,16 @@ RecordingFacts facts_of(const Profile& profile) {
 // What the recording must have: declared stages, the baseline's, kernels, and a server's window.
 void check_recorded(PassRunner& runner, bool was_cut) {
   const RunSetup& setup = runner.setup();
-  const Gate& gate = runner.inputs().gate;
+  const CaptureTrigger& gate = runner.inputs().gate;
   const RunResults::Baseline& baseline = runner.results().baseline;
   const bool is_gpu_expected =
       setup.options.contract.gpu == Contract::Gpu::kRequired ||
       (setup.options.contract.gpu == Contract::Gpu::kAuto && !setup.machine.gpus.empty());
   Expectations expected{is_gpu_expected, setup.options.nsys.trace_fork_before_exec, 0, {}};
   // A window of its own holds fewer stages than the whole run, and a server batches as it likes.
-  if (!baseline.times.empty() && !setup.server && gate.kind != GateWish::Kind::kCudaProfilerApi &&
-      setup.options.nsys.duration_s == 0 && !was_cut) {
+  if (!baseline.times.empty() && !setup.server &&
+      gate.kind != TriggerWish::Kind::kCudaProfilerApi && setup.options.nsys.duration_s == 0 &&
+      !was_cut) {
     const ExpectedStages stages = expected_stages(baseline.trace, baseline.stages, gate);
     expected.num_processes_with_ranges = stages.num_processes;
     expected.stage_instances = stages.instances;
@@ -272,7 +273,7 @@ std::optional<Reason> nsys_obstacle(PassRunner& runner) {
   }
   const std::optional<std::vector<SeenMark>>& marks = runner.results().baseline.marks;
   try {
-    runner.inputs().gate = choose_gate(runner.setup().options.gate, marks ? &*marks : nullptr);
+    runner.inputs().gate = choose_trigger(runner.setup().options.gate, marks ? &*marks : nullptr);
   } catch (const Error& error) {
     runner.fail(Reason::kGateNotFired, error.message(), error.hint());
     return Reason::kGateNotFired;
@@ -282,8 +283,8 @@ std::optional<Reason> nsys_obstacle(PassRunner& runner) {
 
 void run_nsys(PassRunner& runner) {
   hold_back_recordings(runner);
-  const Gate& gate = runner.inputs().gate;
-  if (gate.kind == GateWish::Kind::kMark) {
+  const CaptureTrigger& gate = runner.inputs().gate;
+  if (gate.kind == TriggerWish::Kind::kMark) {
     runner.note(
         fmt::format("recording from the first {} ({})", printable(gate.mark.text()), gate.reason));
   }

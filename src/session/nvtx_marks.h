@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/gate.h"
+#include "capture/trigger.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

@@ -112,7 +112,7 @@ std::filesystem::path baseline_file(const std::filesystem::path& bundle, const c
 }
 
 // The table is optional evidence: one that cannot be read is noted, and the run goes on.
-void read_operators(const std::filesystem::path& bundle, Evidence& evidence) {
+void read_operators(const std::filesystem::path& bundle, Besides& evidence) {
   const std::filesystem::path file = baseline_file(bundle, layout::kOperatorTable);
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored)) {

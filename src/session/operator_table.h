@@ -13,7 +13,7 @@ namespace gpuwhy {
 Operators operators_of(const OperatorTable& table);
 
 // Reads the table of a bundle, if there is one. An unreadable table is a diagnostic.
-void read_operators(const std::filesystem::path& bundle, Evidence& evidence);
+void read_operators(const std::filesystem::path& bundle, Besides& evidence);
 
 // A file of the baseline pass in a bundle. Bundles of earlier versions have it in stage1/.
 std::filesystem::path baseline_file(const std::filesystem::path& bundle, const char* file);

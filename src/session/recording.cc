@@ -351,7 +351,7 @@ Profile profile_recordings(const std::vector<std::string>& paths, const Recordin
   if (is_of_bundle) {
     options.requests = requests_in(paths.front());
   }
-  Evidence evidence;
+  Besides evidence;
   evidence.requests = requests_of(options, wants.timer);
   if (evidence.requests && is_of_bundle) {
     evidence.requests->requests.is_on_server_host = true;  // `run` started both
@@ -498,7 +498,7 @@ std::string requests_in(const std::filesystem::path& bundle) {
 
 std::optional<WindowOptions> window_of_phase(const RowName& phase, const Analysis& analysis) {
   std::optional<WindowOptions> window;
-  for (const StageLedger& row : analysis.ledgers) {
+  for (const LedgerRow& row : analysis.ledgers) {
     if (row.stage == phase && (phase.kind == RowKind::kStartup || phase.kind == RowKind::kSteady ||
                                phase.kind == RowKind::kEnding)) {
       const std::chrono::nanoseconds from(row.start_ns - analysis.capture_start_ns);
@@ -513,10 +513,10 @@ std::optional<WindowOptions> window_of_phase(const RowName& phase, const Analysi
 
 void keep_stage(const RowName& stage, Analysis& analysis) {
   std::vector<std::string> known;
-  for (const StageSummary& summary : analysis.stages) {
+  for (const StageRow& summary : analysis.stages) {
     known.push_back(summary.stage.text());
   }
-  if (std::ranges::find(analysis.stages, stage, &StageSummary::stage) == analysis.stages.end()) {
+  if (std::ranges::find(analysis.stages, stage, &StageRow::stage) == analysis.stages.end()) {
     const auto window = window_of_phase(stage, analysis);
     throw Error(ErrorKind::kUsage,
                 fmt::format("the recording has no stage '{}'", printable(stage.text())),
@@ -524,9 +524,9 @@ void keep_stage(const RowName& stage, Analysis& analysis) {
                                      stage.text(), window->from->count(), window->to->count())
                        : fmt::format("it has: {}", fmt::join(known, ", ")));
   }
-  std::erase_if(analysis.stages, [&](const StageSummary& row) { return row.stage != stage; });
-  std::erase_if(analysis.ledgers, [&](const StageLedger& row) { return row.stage != stage; });
-  std::erase_if(analysis.kernels, [&](const KernelRecord& row) { return row.stage != stage; });
+  std::erase_if(analysis.stages, [&](const StageRow& row) { return row.stage != stage; });
+  std::erase_if(analysis.ledgers, [&](const LedgerRow& row) { return row.stage != stage; });
+  std::erase_if(analysis.kernels, [&](const KernelRow& row) { return row.stage != stage; });
   std::erase_if(analysis.findings.found, [&](const Finding& row) {
     return row.stage != stage && row.stage.kind != RowKind::kRecording && !row.is_blocker;
   });

@@ -118,7 +118,7 @@ void fit_to_engine(const std::vector<std::string>& command, ServerSetup& server,
 
 // Throws kUsage for what only a server can do.
 void check_server_options(const RunRequest& request, const RunSetup& setup) {
-  const WindowWish& window = request.server.window;
+  const RecordingPeriod& window = request.server.window;
   const std::pair<const char*, bool> given[] = {{"--slo", !request.server.service_limits.empty()},
                                                 {"--steps", window.num_steps.has_value()},
                                                 {"--seconds", window.num_seconds.has_value()},
@@ -150,9 +150,9 @@ void choose_server_gate(RunSetup& setup, const System& system) {
                  [&] { build_work_argv(system, {}, program); });
   }
   if (server.window.num_steps) {
-    setup.options.gate = {GateWish::Kind::kCudaProfilerApi, {}};
+    setup.options.gate = {TriggerWish::Kind::kCudaProfilerApi, {}};
   } else if (!server.ranks) {
-    setup.options.gate = {GateWish::Kind::kEverything, {}};
+    setup.options.gate = {TriggerWish::Kind::kEverything, {}};
   }
 }
 

@@ -57,13 +57,13 @@ NcuSettings ncu_of(const SettingsReader& reader) {
 }
 
 // run.gate or, if it is auto, the default of the workload kind.
-GateWish gate_of(const SettingsReader& reader) {
+TriggerWish gate_of(const SettingsReader& reader) {
   if (!reader.flag("pipeline.nsys.gating_nvtx")) {
-    return {GateWish::Kind::kEverything, {}};
+    return {TriggerWish::Kind::kEverything, {}};
   }
-  const GateWish wish = parse_gate(reader.text("run.gate"));
+  const TriggerWish wish = parse_trigger(reader.text("run.gate"));
   const auto of_workload = reader.optional_text("workload.gate");
-  return wish.kind == GateWish::Kind::kAuto && of_workload ? parse_gate(*of_workload) : wish;
+  return wish.kind == TriggerWish::Kind::kAuto && of_workload ? parse_trigger(*of_workload) : wish;
 }
 
 // A text, a number or a list of these; null means all.

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "capture/contract.h"
-#include "capture/gate.h"
 #include "capture/ncu.h"
 #include "capture/nsys.h"
 #include "capture/supervise.h"
+#include "capture/trigger.h"
 #include "capture/workload.h"
 #include "config/options.h"
 
@@ -27,7 +27,7 @@ struct RunOptions {
   bool has_ncu = false;
   std::vector<std::string> captured_ranks;  // session/rank_run.h
   bool has_companion = false;               // bare once more, while other ranks are recorded
-  GateWish gate;
+  TriggerWish gate;
   StepLimits limits;
   StepLimits ncu_limits;
   double ncu_budget_s = 0;

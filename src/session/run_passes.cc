@@ -78,7 +78,7 @@ CommandInputs dry_inputs(const RunSetup& setup) {
   // An empty environment: a dry run shows only the variables that a run adds.
   static const System kNoEnvironment;
   CommandInputs inputs{setup, kNoEnvironment, "BUNDLE", "SCRATCH", "gpuwhy-RUN", {}, {}};
-  inputs.gate = choose_gate(setup.options.gate, nullptr);
+  inputs.gate = choose_trigger(setup.options.gate, nullptr);
   if (setup.ncu && setup.planned_from) {
     inputs.ncu = ncu_steps(make_plan(setup.options, *setup.ncu, *setup.planned_from, 0),
                            seen_marks(*setup.planned_from->trace));

@@ -86,7 +86,7 @@ struct CommandInputs {
   std::filesystem::path bundle;   // absolute
   std::filesystem::path scratch;  // absolute
   std::string session;            // name of the session of nsys
-  Gate gate;                      // chosen by the marks of the baseline pass
+  CaptureTrigger gate;            // chosen by the marks of the baseline pass
   std::vector<NcuStep> ncu;       // planned by the recording
 };
 

@@ -97,8 +97,8 @@ RunEnding ending_of(int exit_code, const std::vector<Breach>& breaches,
 
 // The results of the passes besides the recording. Counters and requests are moved out of
 // `results`.
-Evidence evidence_of(const RunSetup& setup, const Artifacts& artifacts, RunResults& results) {
-  Evidence evidence;
+Besides evidence_of(const RunSetup& setup, const Artifacts& artifacts, RunResults& results) {
+  Besides evidence;
   evidence.facts = machine_findings(setup.machine);
   evidence.requests = std::move(results.requests);
   evidence.counters = std::move(results.counters);
@@ -146,7 +146,7 @@ Metrics write_run_report(const RunSetup& setup, PassRunner& runner,
                          const std::vector<Breach>& breaches, const Artifacts& artifacts,
                          const RunReportOptions& options) {
   RunResults& results = runner.results();
-  Evidence evidence = evidence_of(setup, artifacts, results);
+  Besides evidence = evidence_of(setup, artifacts, results);
   Profile profile = std::move(results.profile).value_or(Profile());
   if (!profile.trace) {
     std::tie(profile.analysis.absent, profile.analysis.absent_next) = absence(setup, breaches);

@@ -145,7 +145,7 @@ void add_to_server(const ServerSetup& server, bool is_profiled, const std::files
 }
 
 PassCommand driven(const CommandInputs& inputs, const std::string& folder, PassCommand command,
-                   const DrivenWindow& window) {
+                   const DrivenPeriod& window) {
   const ServerSetup& server = *inputs.setup.server;
   const std::filesystem::path out = inputs.bundle / folder;
   const std::map<std::string, std::string> places = {
@@ -171,7 +171,7 @@ PassCommand driven(const CommandInputs& inputs, const std::string& folder, PassC
     argv.emplace_back("--ranks");
   }
   // The unprofiled pass has the same window: its times are for comparison.
-  const WindowWish& wish = server.window;
+  const RecordingPeriod& wish = server.window;
   const auto add_number = [&](const char* option, std::optional<std::int64_t> number) {
     add(option, number ? fmt::format("{}", *number) : "");
   };

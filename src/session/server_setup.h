@@ -27,7 +27,7 @@ struct ServerRequest {
   std::string warmup;   // the same
   std::int64_t ready_timeout_s = 600;
   std::string service_limits;  // of --slo
-  WindowWish window;
+  RecordingPeriod window;
 
   bool is_wanted() const { return !command.empty() || !ready.empty() || !client.empty(); }
 };
@@ -51,7 +51,7 @@ struct ServerSetup {
   std::string start_url;                // to POST to when recording begins; may be empty
   std::string stop_url;
   bool is_started_for_nsys = false;  // it marks its steps only then
-  WindowWish window;
+  RecordingPeriod window;
   std::optional<RankCommand> ranks;  // where a launcher starts it on several ranks
   std::vector<std::string> warmup;   // {url} and {requests} are filled in for each pass
   std::vector<std::string> client;
@@ -63,7 +63,7 @@ ServerSetup server_setup_of(const ServerRequest& request, const Config& config,
                             const std::vector<std::string>& command);
 
 // How a pass of a server is recorded.
-struct DrivenWindow {
+struct DrivenPeriod {
   // A profiler's own commands; empty: it records all the time.
   std::vector<std::string> start;
   std::vector<std::string> stop;
@@ -74,7 +74,7 @@ struct DrivenWindow {
 
 // The command of a pass, driven: started, loaded and stopped.
 PassCommand driven(const CommandInputs& inputs, const std::string& folder, PassCommand command,
-                   const DrivenWindow& window);
+                   const DrivenPeriod& window);
 
 // What the preset adds to the server's command line and environment. Without `is_profiled`:
 // nothing of steps. `traces` is where its own profiler writes; empty: it does not record.

@@ -90,14 +90,15 @@ std::size_t count_processes(const Trace& trace, const Stages& stages) {
   return processes.size();
 }
 
-ExpectedStages expected_stages(const Trace& trace, const Stages& stages, const Gate& gate) {
+ExpectedStages expected_stages(const Trace& trace, const Stages& stages,
+                               const CaptureTrigger& gate) {
   // Measured: nsys opens a capture within some hundred milliseconds.
   constexpr std::int64_t kOpeningNs = kNsPerS;
   std::int64_t opens_ns = INT64_MIN;
   std::int64_t is_open_ns = INT64_MIN;
   std::uint32_t thread = kNone;
   // The first range that opens the gate, and its thread.
-  for (std::size_t row = 0; gate.kind == GateWish::Kind::kMark && row < trace.ranges.size();
+  for (std::size_t row = 0; gate.kind == TriggerWish::Kind::kMark && row < trace.ranges.size();
        ++row) {
     const bool is_gate = trace.strings[trace.ranges.domain[row]] == gate.mark.domain &&
                          trace.strings[trace.ranges.text[row]] == gate.mark.name;

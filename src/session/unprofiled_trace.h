@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "analysis/stages.h"
-#include "capture/gate.h"
 #include "capture/nvtx_timer.h"
+#include "capture/trigger.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
@@ -31,6 +31,7 @@ struct ExpectedStages {
   std::map<std::string, std::int64_t> instances;
   std::size_t num_processes = 0;
 };
-ExpectedStages expected_stages(const Trace& trace, const Stages& stages, const Gate& gate);
+ExpectedStages expected_stages(const Trace& trace, const Stages& stages,
+                               const CaptureTrigger& gate);
 
 }  // namespace gpuwhy

@@ -87,7 +87,7 @@ bool read_all(const std::filesystem::path& file, bool& adds_up) {
     name_nodes_by_order(trace, trace);
     const Analysis analysis = profile(std::move(trace), Rules()).analysis;
     adds_up = metrics_json(analysis).contains("operators");
-    for (const StageLedger& ledger : analysis.ledgers) {
+    for (const LedgerRow& ledger : analysis.ledgers) {
       adds_up = adds_up && ledger.ledger.sum_ns() == ledger.ledger.window_ns;
     }
     adds_up = adds_up && (!analysis.operators ||

@@ -225,7 +225,7 @@ Representativeness judge(const KernelCounters& kernel, const std::optional<doubl
                         : std::nullopt;
   if (ncu_ns * kFasterThanFastest < static_cast<double>(group.min_ns) ||
       ncu_ns > static_cast<double>(group.max_ns) * kSlowerThanSlowest) {
-    judged.confidence = Confidence::kWithheld;
+    judged.confidence = JoinConfidence::kWithheld;
     judged.reason = fmt::format(
         "under ncu it took {:.1f} us, in the recording {:.1f} to {:.1f} us: another problem size",
         ncu_ns / 1e3, static_cast<double>(group.min_ns) / 1e3,
@@ -251,9 +251,9 @@ Representativeness judge(const KernelCounters& kernel, const std::optional<doubl
   } else if (spread > kDisturbedFactor * kDisturbedFactor) {
     judged.reason += fmt::format("; its launches differ by a factor of {:.1f}", spread);
   } else if (factor <= kSameFactor) {
-    judged.confidence = Confidence::kHigh;
+    judged.confidence = JoinConfidence::kHigh;
   } else if (factor <= kDisturbedFactor) {
-    judged.confidence = Confidence::kMedium;
+    judged.confidence = JoinConfidence::kMedium;
     judged.reason += ", as locked clocks and flushed caches make it";
   }
   return judged;
@@ -308,15 +308,15 @@ std::vector<StageCoverage> coverage_of(const Analysis& analysis,
 
 // A row of the kernel table gets the result that covers most of its time.
 void mark_records(std::vector<KernelCounters>& kernels, Analysis& analysis) {
-  std::map<std::tuple<std::string, std::string, std::string>, KernelRecord*> records;
+  std::map<std::tuple<std::string, std::string, std::string>, KernelRow*> records;
   const auto device_of = [&](const LaunchGroup& group) {
     return analysis.is_summary ? std::string() : group.gpu;
   };
-  for (KernelRecord& record : analysis.kernels) {
+  for (KernelRow& record : analysis.kernels) {
     records[{record.kernel_name, record.stage.text(), analysis.is_summary ? "" : record.device}] =
         &record;
   }
-  std::map<KernelRecord*, std::int64_t> largest;
+  std::map<KernelRow*, std::int64_t> largest;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     for (const std::size_t i : kernels[k].groups) {
       const LaunchGroup& group = analysis.launch_groups[i];
@@ -359,7 +359,7 @@ const char* match_name(MatchKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-const char* confidence_name(Confidence confidence) {
+const char* confidence_name(JoinConfidence confidence) {
   static constexpr const char* kNames[] = {"high", "medium", "low", "withheld"};
   return kNames[static_cast<std::size_t>(confidence)];
 }
@@ -392,7 +392,7 @@ void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, A
     }
     const Together group = together(kernel.groups, analysis.launch_groups);
     kernel.representativeness = judge(kernel, kernel.representativeness.ncu_clock_hz, group);
-    if (kernel.representativeness.confidence == Confidence::kWithheld) {
+    if (kernel.representativeness.confidence == JoinConfidence::kWithheld) {
       continue;
     }
     // A summary's median is over all shapes and says nothing about this launch.

@@ -29,12 +29,12 @@ enum class MatchKind {
 const char* match_name(MatchKind kind);
 
 // Whether the measurement of one launch under ncu is valid for those of the recording.
-enum class Confidence { kHigh, kMedium, kLow, kWithheld };
-const char* confidence_name(Confidence confidence);
+enum class JoinConfidence { kHigh, kMedium, kLow, kWithheld };
+const char* confidence_name(JoinConfidence confidence);
 
 // The basis of that judgement.
 struct Representativeness {
-  Confidence confidence = Confidence::kLow;
+  JoinConfidence confidence = JoinConfidence::kLow;
   std::optional<double> slowdown;      // ncu's duration by the group's median
   std::optional<double> ncu_clock_hz;  // of the SMs, under ncu
   std::optional<double>

@@ -166,7 +166,7 @@ void check_overhead(const FindingContext& context) {
     // A nested stage is part of another one, whose note would say the same.
     const auto stage =
         std::find_if(context.analysis.stages.begin(), context.analysis.stages.end(),
-                     [&](const StageSummary& row) { return row.stage == overhead.stage; });
+                     [&](const StageRow& row) { return row.stage == overhead.stage; });
     const bool is_nested = stage != context.analysis.stages.end() && stage->is_nested;
     const double longer = overhead.profiled_mean_ns / overhead.baseline_mean_ns - 1;
     if (longer <= kMostOverhead || is_nested) {
@@ -186,7 +186,7 @@ void check_overhead(const FindingContext& context) {
 void check_first_range(const FindingContext& context) {
   constexpr std::int64_t kEnough = 3;
   constexpr double kStretch = 1.5;
-  for (const StageSummary& stage : context.analysis.stages) {
+  for (const StageRow& stage : context.analysis.stages) {
     if (stage.num_instances < kEnough || !stage.steady_mean_ns || *stage.steady_mean_ns <= 0) {
       continue;
     }
@@ -255,7 +255,7 @@ namespace {
 // Whether a GPU ran kernels nearly all the time.
 bool is_busy(const Analysis& analysis) {
   constexpr double kMost = 0.9;
-  return std::any_of(analysis.ledgers.begin(), analysis.ledgers.end(), [&](const StageLedger& row) {
+  return std::any_of(analysis.ledgers.begin(), analysis.ledgers.end(), [&](const LedgerRow& row) {
     return row.stage.kind == RowKind::kRecording &&
            fraction_of(row.ledger[Bucket::kCompute], row.ledger.work_ns()) >= kMost;
   });
@@ -336,7 +336,7 @@ void check_few_kernels(const FindingContext& context) {
   constexpr std::int64_t kNextToNoTimeNs = 1'000'000;
   const Analysis& analysis = context.analysis;
   std::int64_t num_kernels = 0;
-  for (const KernelRecord& kernel : analysis.kernels) {
+  for (const KernelRow& kernel : analysis.kernels) {
     num_kernels += kernel.calls;
   }
   if (num_kernels == 0 || num_kernels >= kFewKernels || is_capture_of_graphs(analysis)) {
@@ -368,8 +368,8 @@ void check_largest_part(const FindingContext& context) {
   if (is_said || analysis.kernels.empty() || analysis.families.empty() || analysis.kernel_ns == 0) {
     return;
   }
-  const KernelRecord& top = analysis.kernels.front();
-  const FamilyTotal& family = analysis.families.front();
+  const KernelRow& top = analysis.kernels.front();
+  const FamilyRow& family = analysis.families.front();
   const GemmRate* rate = largest_rate(analysis);
   Finding& finding = context.note("largest_part", {RowKind::kRecording});
   finding.sentence = fmt::format(

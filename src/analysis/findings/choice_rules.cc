@@ -28,7 +28,7 @@ constexpr double kLeastEmptyShare = 0.10;        // of the window
 constexpr std::int64_t kEmptyKernelNs = 20'000;  // shorter ones are bound by their launch
 
 // FlashAttention 2 is compiled for Ampere. Kernels for Hopper name it.
-bool is_flash_2(const KernelRecord& kernel) {
+bool is_flash_2(const KernelRow& kernel) {
   const std::string& name = kernel.kernel_name;
   const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
   return kernel.family == "attention" && (has("flash_fwd_") || has("flash_bwd_")) && !has("Sm90") &&
@@ -45,7 +45,7 @@ std::int64_t generation(const FindingContext& context, const DeviceRow& device) 
     return cores ? cores->compute_major : 0;
   }
   int latest = 0;
-  for (const KernelRecord& kernel : context.analysis.kernels) {
+  for (const KernelRow& kernel : context.analysis.kernels) {
     latest = std::max(latest, generation_of_kernel(kernel.kernel_name));
   }
   return latest;
@@ -53,13 +53,13 @@ std::int64_t generation(const FindingContext& context, const DeviceRow& device) 
 
 }  // namespace
 
-const DeviceRow* device_of(const Analysis& analysis, const StageLedger& row) {
+const DeviceRow* device_of(const Analysis& analysis, const LedgerRow& row) {
   const auto device = std::find_if(analysis.devices.begin(), analysis.devices.end(),
                                    [&](const DeviceRow& one) { return one.device == row.device; });
   return device == analysis.devices.end() ? nullptr : &*device;
 }
 
-KernelChains chains_in(const Analysis& analysis, const StageLedger& row) {
+KernelChains chains_in(const Analysis& analysis, const LedgerRow& row) {
   KernelChains sum;
   for (const KernelChains& chains : analysis.kernel_chains) {
     // Chains of a steady phase are there twice: in their stage, and in a row of its own.
@@ -72,7 +72,7 @@ KernelChains chains_in(const Analysis& analysis, const StageLedger& row) {
   return sum;
 }
 
-std::string chain_evidence(const StageLedger& row, std::string_view field) {
+std::string chain_evidence(const LedgerRow& row, std::string_view field) {
   return row.stage.kind == RowKind::kRecording
              ? fmt::format("kernel_chains[device={}].{}", row.device, field)
              : fmt::format("kernel_chains[stage={},device={}].{}", path_value(row.stage.text()),
@@ -104,7 +104,7 @@ std::optional<double> batched_peak_fraction(const Analysis& analysis) {
 // the GPU's peak; where their rate is not known, they keep their time.
 void check_unfused_attention(const FindingContext& context) {
   const auto fraction = batched_peak_fraction(context.analysis);
-  for (const StageLedger& row : context.scopes) {
+  for (const LedgerRow& row : context.scopes) {
     const KernelChains chains = chains_in(context.analysis, row);
     const std::int64_t moving_ns = chains.attention_ns - chains.product_ns;
     const auto faster_ns = static_cast<std::int64_t>(static_cast<double>(chains.product_ns) *
@@ -135,7 +135,7 @@ void check_unfused_attention(const FindingContext& context) {
 }
 
 void check_flash_generation(const FindingContext& context) {
-  for (const StageLedger& row : context.scopes) {
+  for (const LedgerRow& row : context.scopes) {
     const DeviceRow* device = device_of(context.analysis, row);
     if (device == nullptr || context.workload.is_amd || generation(context, *device) != kHopper) {
       continue;
@@ -162,8 +162,8 @@ void check_flash_generation(const FindingContext& context) {
 
 // Convolutions on matrix units compute in NHWC. Around a model in NCHW, the library converts.
 void check_layouts(const FindingContext& context) {
-  for (const StageLedger& row : context.scopes) {
-    const auto is_conversion = [](const KernelRecord& kernel) {
+  for (const LedgerRow& row : context.scopes) {
+    const auto is_conversion = [](const KernelRow& kernel) {
       return converts_layout(kernel.kernel_name);
     };
     const WantedKernels found = kernels_where(context, row, is_conversion);
@@ -204,7 +204,7 @@ bool is_openmp(std::string_view kernel_name) {
 
 // Time of launches with fewer blocks than the GPU has SMs: at best the empty SMs' share of it.
 void check_empty_sms(const FindingContext& context) {
-  for (const StageLedger& row : context.scopes) {
+  for (const LedgerRow& row : context.scopes) {
     const DeviceRow* device = device_of(context.analysis, row);
     if (device == nullptr || device->num_sms == 0) {
       continue;

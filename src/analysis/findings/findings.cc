@@ -63,13 +63,13 @@ constexpr void (*kFindingRules[])(const FindingContext&) = {
 
 // Stages if marked, else the part of the capture in which the model works. Start-up and what
 // follows the last work of the model are in the verdict: no step becomes faster without them.
-std::vector<StageLedger> scopes_of(const Analysis& analysis) {
-  std::vector<StageLedger> stages;
-  std::vector<StageLedger> steady;
-  std::vector<StageLedger> captures;
-  for (const StageLedger& row : analysis.ledgers) {
+std::vector<LedgerRow> scopes_of(const Analysis& analysis) {
+  std::vector<LedgerRow> stages;
+  std::vector<LedgerRow> steady;
+  std::vector<LedgerRow> captures;
+  for (const LedgerRow& row : analysis.ledgers) {
     const auto stage = std::find_if(analysis.stages.begin(), analysis.stages.end(),
-                                    [&](const StageSummary& s) { return s.stage == row.stage; });
+                                    [&](const StageRow& s) { return s.stage == row.stage; });
     if (row.stage.kind == RowKind::kRecording) {
       captures.push_back(row);
     } else if (row.stage.kind == RowKind::kSteady) {
@@ -83,8 +83,8 @@ std::vector<StageLedger> scopes_of(const Analysis& analysis) {
     return stages;
   }
   if (analysis.is_summary && !analysis.kernels.empty()) {
-    std::vector<StageLedger> whole(1);
-    StageLedger& all = whole.front();
+    std::vector<LedgerRow> whole(1);
+    LedgerRow& all = whole.front();
     all.stage.kind = RowKind::kRecording;
     all.device = analysis.kernels[0].device;
     all.num_instances = 1;
@@ -93,9 +93,9 @@ std::vector<StageLedger> scopes_of(const Analysis& analysis) {
     return whole;
   }
   // A GPU whose model works all the time, or that ran no model, has only the capture.
-  for (const StageLedger& capture : captures) {
+  for (const LedgerRow& capture : captures) {
     if (std::none_of(steady.begin(), steady.end(),
-                     [&](const StageLedger& p) { return p.device == capture.device; })) {
+                     [&](const LedgerRow& p) { return p.device == capture.device; })) {
       steady.push_back(capture);
     }
   }
@@ -203,7 +203,7 @@ void mark_overlaps(std::vector<Finding>& found) {
 
 }  // namespace
 
-Finding& FindingContext::add(const char* id, const StageLedger& row, Bucket bucket,
+Finding& FindingContext::add(const char* id, const LedgerRow& row, Bucket bucket,
                              std::int64_t saving_ns) const {
   Finding& finding = findings.found.emplace_back();
   finding.id = id;
@@ -234,32 +234,32 @@ void FindingContext::silent(const char* id, const std::string& reason) const {
   findings.silent.push_back({id, reason});
 }
 
-bool is_in_row(const std::string& device, const RowName& stage, const StageLedger& row) {
+bool is_in_row(const std::string& device, const RowName& stage, const LedgerRow& row) {
   return device == row.device && (row.stage.kind == RowKind::kRecording ||
                                   row.stage.kind == RowKind::kSteady || stage == row.stage);
 }
 
-std::string kernel_evidence(const KernelRecord& kernel, const StageLedger& row) {
+std::string kernel_evidence(const KernelRow& kernel, const LedgerRow& row) {
   return fmt::format(
       "kernels[short_name={},stage={},device={}].{}", path_value(kernel.short_name),
       path_value(kernel.stage.text()), kernel.device,
       row.stage.kind == RowKind::kSteady && kernel.steady_ns ? "steady_ns" : "total_ns");
 }
 
-bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row) {
+bool is_kernel_in(const KernelRow& kernel, const LedgerRow& row) {
   return is_in_row(kernel.device, kernel.stage, row);
 }
 
 bool has_family(const Analysis& analysis, std::string_view family) {
   return std::any_of(analysis.families.begin(), analysis.families.end(),
-                     [&](const FamilyTotal& one) { return one.family == family; });
+                     [&](const FamilyRow& one) { return one.family == family; });
 }
 
-double share_of(std::int64_t time_ns, const StageLedger& row) {
+double share_of(std::int64_t time_ns, const LedgerRow& row) {
   return fraction_of(time_ns, row.base_ns());
 }
 
-std::string stage_words(const StageLedger& row) {
+std::string stage_words(const LedgerRow& row) {
   const StageRole role = role_of(row.stage);
   return row.stage.kind == RowKind::kSteady      ? "the steady phase"
          : row.stage.kind == RowKind::kRecording ? "the recording"
@@ -268,7 +268,7 @@ std::string stage_words(const StageLedger& row) {
                                     : printable_name(row.stage.text());
 }
 
-std::string time_in(std::int64_t time_ns, const StageLedger& row) {
+std::string time_in(std::int64_t time_ns, const LedgerRow& row) {
   return fmt::format("{} ({}) of {} on {}", format_duration_ns(time_ns),
                      format_fraction(share_of(time_ns, row)), stage_words(row), row.device);
 }
@@ -292,7 +292,7 @@ std::string product(std::int64_t time_ns, std::string_view what, double factor,
 
 Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
   Findings findings;
-  const std::vector<StageLedger> scopes = scopes_of(analysis);
+  const std::vector<LedgerRow> scopes = scopes_of(analysis);
   const Workload workload = workload_of(analysis);
   for (const auto rule : kFindingRules) {
     rule({analysis, facts, scopes, workload, findings});

@@ -13,7 +13,7 @@
 namespace gpuwhy {
 
 struct Analysis;
-struct StageLedger;
+struct LedgerRow;
 
 // Something worth fixing, with its maximum saving.
 struct Finding {
@@ -104,6 +104,6 @@ inline constexpr double kMostOpaque = 0.5;     // of GPU time in graphs without 
 inline constexpr double kMostOverhead = 0.25;  // of a profiler, beyond which its times are its own
 
 // A stage in a sentence: "decode", "the steps", "the steady phase", "the recording".
-std::string stage_words(const StageLedger& row);
+std::string stage_words(const LedgerRow& row);
 
 }  // namespace gpuwhy

@@ -23,10 +23,10 @@ namespace {
 constexpr std::int64_t kFewGaps = 20;  // fewer may be chance
 
 // The largest causes of a kind, each with its own key.
-std::vector<std::string> evidence_of(const StageLedger& row, IdleKind kind) {
+std::vector<std::string> evidence_of(const LedgerRow& row, IdleKind kind) {
   constexpr std::size_t kMostCauses = 3;
   std::vector<std::string> keys;
-  for (const IdleCause& cause : row.causes) {
+  for (const IdleRow& cause : row.causes) {
     if (cause.label.kind == kind && keys.size() < kMostCauses) {
       std::string key = fmt::format("idle_causes[stage={},device={},bucket={},kind={}",
                                     path_value(row.stage.text()), row.device,
@@ -71,7 +71,7 @@ std::string names_of(const KindOfGaps& kind) {
 }
 
 // "; 12 waits per step left it idle": how often, where steps are marked.
-std::string waits_per_step(const KindOfGaps& waits, const StageLedger& row) {
+std::string waits_per_step(const KindOfGaps& waits, const LedgerRow& row) {
   if (row.num_instances < 2 || waits.num_gaps < row.num_instances) {
     return fmt::format("; {} left it idle", count_of(waits.num_gaps, "wait"));
   }
@@ -114,7 +114,7 @@ std::string sync_advice(const Workload& workload, std::string_view call) {
                "and wait once at the end (OpenMP: nowait)";
 }
 
-std::string launch_advice(const FindingContext& context, const StageLedger& row) {
+std::string launch_advice(const FindingContext& context, const LedgerRow& row) {
   const Workload& workload = context.workload;
   if (is_in_graphs(context.analysis, row)) {
     const std::string overlap = "overlap the CPU work between steps with the previous step";
@@ -148,7 +148,7 @@ std::string launch_advice(const FindingContext& context, const StageLedger& row)
              : fmt::format("launch fewer and larger kernels, or run them as {}", graphs);
 }
 
-void check_waits(const FindingContext& context, const StageLedger& row, const HostChain& chain) {
+void check_waits(const FindingContext& context, const LedgerRow& row, const HostChain& chain) {
   const KindOfGaps& waits = chain[IdleKind::kWaiting];
   const KindOfGaps& launches = chain[IdleKind::kLaunching];
   const bool holds_back = chain.waits_hold_back();
@@ -192,7 +192,7 @@ void check_waits(const FindingContext& context, const StageLedger& row, const Ho
 }
 
 // A finding on gaps of one kind. `what` goes on after "cuda:0 waited 1.20 ms (12.3 %) in decode".
-Finding& add_gaps(const FindingContext& context, const char* id, const StageLedger& row,
+Finding& add_gaps(const FindingContext& context, const char* id, const LedgerRow& row,
                   const HostChain& chain, IdleKind kind, const std::string& what) {
   const std::int64_t time_ns = chain[kind].total_ns;
   Finding& finding = context.add(id, row, Bucket::kLaunchLate, time_ns);
@@ -205,7 +205,7 @@ Finding& add_gaps(const FindingContext& context, const char* id, const StageLedg
   return finding;
 }
 
-void check_launches(const FindingContext& context, const StageLedger& row, const HostChain& chain) {
+void check_launches(const FindingContext& context, const LedgerRow& row, const HostChain& chain) {
   const KindOfGaps& gaps = chain[IdleKind::kLaunching];
   if (chain.waits_hold_back() || gaps.num_gaps < kFewGaps ||
       share_of(gaps.total_ns, row) < kLeastIdleShare) {
@@ -270,7 +270,7 @@ std::string known_scope_advice(std::string_view scope) {
   return "";
 }
 
-std::string work_advice(const FindingContext& context, const StageLedger& row,
+std::string work_advice(const FindingContext& context, const LedgerRow& row,
                         const KindOfGaps& gaps) {
   if (gaps.scope.ends_with("()")) {
     return system_call_advice(context.analysis, gaps.scope);
@@ -341,13 +341,12 @@ std::int64_t reach_of_advice(const KindOfGaps& gaps) {
 
 // Whether the first gap is more than all others of several steps: the start of a data loader's
 // workers, or a first batch. It happens once.
-bool is_first_alone(const KindOfGaps& gaps, const StageLedger& row) {
+bool is_first_alone(const KindOfGaps& gaps, const LedgerRow& row) {
   return row.num_instances > 1 && gaps.num_gaps > 1 && gaps.first_gap_ns * 2 > gaps.total_ns;
 }
 
 // Long gaps: the host did something else.
-void check_host_work(const FindingContext& context, const StageLedger& row,
-                     const HostChain& chain) {
+void check_host_work(const FindingContext& context, const LedgerRow& row, const HostChain& chain) {
   const KindOfGaps& gaps = chain[IdleKind::kHostWork];
   if (share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
@@ -376,14 +375,14 @@ void check_host_work(const FindingContext& context, const StageLedger& row,
 
 // Whether a recording shows that memory is allocated repeatedly. PyTorch and other pools
 // allocate in the first steps and then no more: one pass shows nothing, nor do gaps that end early.
-bool is_repeated(const KindOfGaps& gaps, const StageLedger& row) {
+bool is_repeated(const KindOfGaps& gaps, const LedgerRow& row) {
   const bool is_marked = row.stage.kind == RowKind::kStage;
   const std::int64_t least = is_marked ? std::max<std::int64_t>(row.num_instances, 2) : kFewGaps;
   return gaps.num_gaps >= least && (!is_marked || row.num_instances > 1) &&
          (gaps.last_start_ns - gaps.first_start_ns) * 2 >= row.base_ns();
 }
 
-void check_allocations(const FindingContext& context, const StageLedger& row,
+void check_allocations(const FindingContext& context, const LedgerRow& row,
                        const HostChain& chain) {
   const KindOfGaps& gaps = chain[IdleKind::kAllocating];
   if (share_of(gaps.total_ns, row) < kLeastExposedShare) {
@@ -416,7 +415,7 @@ void check_allocations(const FindingContext& context, const StageLedger& row,
   }
 }
 
-void check_blocked_calls(const FindingContext& context, const StageLedger& row,
+void check_blocked_calls(const FindingContext& context, const LedgerRow& row,
                          const HostChain& chain) {
   const KindOfGaps& gaps = chain[IdleKind::kBlocked];
   if (share_of(gaps.total_ns, row) < kLeastIdleShare) {
@@ -437,8 +436,7 @@ void check_blocked_calls(const FindingContext& context, const StageLedger& row,
 
 // Loading and compiling happen once: no step is faster without them, but a reader of the
 // recording must know where that time went.
-void check_first_use(const FindingContext& context, const StageLedger& row,
-                     const HostChain& chain) {
+void check_first_use(const FindingContext& context, const LedgerRow& row, const HostChain& chain) {
   const KindOfGaps& gaps = chain[IdleKind::kFirstUse];
   if (share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
@@ -454,13 +452,13 @@ void check_first_use(const FindingContext& context, const StageLedger& row,
 
 }  // namespace
 
-bool is_in_graphs(const Analysis& analysis, const StageLedger& row) {
+bool is_in_graphs(const Analysis& analysis, const LedgerRow& row) {
   std::int64_t in_graphs = 0;
   std::int64_t all = 0;
   const bool is_stage =
       std::any_of(analysis.stages.begin(), analysis.stages.end(),
-                  [&](const StageSummary& stage) { return stage.stage == row.stage; });
-  for (const StageSummary& stage : analysis.stages) {
+                  [&](const StageRow& stage) { return stage.stage == row.stage; });
+  for (const StageRow& stage : analysis.stages) {
     if (is_stage ? stage.stage == row.stage : !stage.is_nested) {
       in_graphs += stage.num_graph_kernels;
       all += stage.num_kernels;
@@ -481,7 +479,7 @@ void check_host(const FindingContext& context) {
       has_missing_calls(context.analysis)) {
     return;  // nothing waited for, or idle time has no meaning
   }
-  for (const StageLedger& row : context.scopes) {
+  for (const LedgerRow& row : context.scopes) {
     const HostChain chain(row);
     check_waits(context, row, chain);
     check_launches(context, row, chain);

@@ -32,7 +32,7 @@ constexpr double kNoTf32Gain = 2.5;
 // templates of cuDNN's older convolutions begin with their type.
 enum class OffTensorCores : std::uint8_t { kNot, kFp32, kHalf };
 
-OffTensorCores off_tensor_cores(const KernelRecord& kernel) {
+OffTensorCores off_tensor_cores(const KernelRow& kernel) {
   const std::string name = to_lower(kernel.kernel_name);
   const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
   if (kernel.family != "gemm") {
@@ -56,7 +56,7 @@ bool is_workstation(std::string_view gpu) {
 
 // Tensor cores against fp32 on CUDA cores. From Ampere on it depends on the line of products; GPUs
 // for data centers have rows in the table, and of others nothing is claimed.
-TensorCores cores_of(const FindingContext& context, const StageLedger& row) {
+TensorCores cores_of(const FindingContext& context, const LedgerRow& row) {
   const DeviceRow* device = device_of(context.analysis, row);
   if (device == nullptr) {
     return {};
@@ -68,7 +68,7 @@ TensorCores cores_of(const FindingContext& context, const StageLedger& row) {
   }
   const auto& kernels = context.analysis.kernels;
   const bool is_volta = device->compute_major == 0 &&
-                        std::any_of(kernels.begin(), kernels.end(), [](const KernelRecord& kernel) {
+                        std::any_of(kernels.begin(), kernels.end(), [](const KernelRow& kernel) {
                           return kernel.kernel_name.starts_with("volta_");
                         });
   if (is_volta) {
@@ -87,37 +87,36 @@ TensorCores cores_of(const FindingContext& context, const StageLedger& row) {
 
 // Keys of the wanted kernels that take most of the time.
 template <typename Wanted>
-std::vector<std::string> largest_kernels(const FindingContext& context, const StageLedger& row,
+std::vector<std::string> largest_kernels(const FindingContext& context, const LedgerRow& row,
                                          Wanted wanted) {
   constexpr std::size_t kMostKeys = 3;
-  std::vector<const KernelRecord*> found;
-  for (const KernelRecord& kernel : context.analysis.kernels) {
+  std::vector<const KernelRow*> found;
+  for (const KernelRow& kernel : context.analysis.kernels) {
     if (is_kernel_in(kernel, row) && wanted(kernel) && time_in_row(kernel, row) > 0) {
       found.push_back(&kernel);
     }
   }
-  std::stable_sort(found.begin(), found.end(), [&](const KernelRecord* a, const KernelRecord* b) {
+  std::stable_sort(found.begin(), found.end(), [&](const KernelRow* a, const KernelRow* b) {
     return time_in_row(*a, row) > time_in_row(*b, row);
   });
   found.resize(std::min(found.size(), kMostKeys));
   std::vector<std::string> keys;
   keys.reserve(found.size());
-  for (const KernelRecord* kernel : found) {
+  for (const KernelRow* kernel : found) {
     keys.push_back(kernel_evidence(*kernel, row));
   }
   return keys;
 }
 
 bool has_convolutions(const Analysis& analysis) {
-  return std::any_of(
-      analysis.kernels.begin(), analysis.kernels.end(), [](const KernelRecord& kernel) {
-        const std::string name = to_lower(kernel.kernel_name);
-        return name.find("conv") != std::string::npos || name.find("wgrad") != std::string::npos ||
-               name.find("dgrad") != std::string::npos || name.find("cudnn") != std::string::npos;
-      });
+  return std::any_of(analysis.kernels.begin(), analysis.kernels.end(), [](const KernelRow& kernel) {
+    const std::string name = to_lower(kernel.kernel_name);
+    return name.find("conv") != std::string::npos || name.find("wgrad") != std::string::npos ||
+           name.find("dgrad") != std::string::npos || name.find("cudnn") != std::string::npos;
+  });
 }
 
-bool is_large(std::int64_t time_ns, const StageLedger& row) {
+bool is_large(std::int64_t time_ns, const LedgerRow& row) {
   return share_of(time_ns, row) >= kLeastKernelShare;
 }
 
@@ -152,11 +151,9 @@ const std::vector<UnwantedFamily>& family_rules() {
 constexpr double kLeastFp32Efficiency = 0.6;
 
 void check_tensor_cores(const FindingContext& context) {
-  for (const StageLedger& row : context.scopes) {
+  for (const LedgerRow& row : context.scopes) {
     const auto time_of = [&](OffTensorCores kind) {
-      const auto is_off = [&](const KernelRecord& kernel) {
-        return off_tensor_cores(kernel) == kind;
-      };
+      const auto is_off = [&](const KernelRow& kernel) { return off_tensor_cores(kernel) == kind; };
       return kernels_where(context, row, is_off).time_ns;
     };
     const std::int64_t fp32_ns = time_of(OffTensorCores::kFp32);
@@ -194,7 +191,7 @@ void check_tensor_cores(const FindingContext& context) {
             ? "run the model in bf16 (PyTorch: model.to(torch.bfloat16) or autocast)"
             : "run the model in bf16 (PyTorch: model.to(torch.bfloat16) or autocast), or allow TF32, "
               "half as fast: torch.backends.cuda.matmul.allow_tf32 = True";
-    finding.evidence = largest_kernels(context, row, [&](const KernelRecord& kernel) {
+    finding.evidence = largest_kernels(context, row, [&](const KernelRow& kernel) {
       return off_tensor_cores(kernel) == (is_half ? OffTensorCores::kHalf : OffTensorCores::kFp32);
     });
   }
@@ -221,7 +218,7 @@ bool is_compiled(const KernelChains& chains) {
 
 // What fuses all rows, then what fuses the largest alone, with its own bound.
 std::string fusion_advice(const FindingContext& context, const KernelChains& chains,
-                          const FusedPath* path, const StageLedger& row) {
+                          const FusedPath* path, const LedgerRow& row) {
   const Workload& workload = context.workload;
   const bool is_known = workload.is_pytorch || !workload.engine.empty();
   if (is_compiled(chains)) {
@@ -247,7 +244,7 @@ std::string fusion_advice(const FindingContext& context, const KernelChains& cha
 // Memory-moving kernels in a row: each reads and writes what the next one reads again. The
 // confidence is low because the names do not tell whether neighbours depend on one another.
 void check_fusion(const FindingContext& context) {
-  for (const StageLedger& row : context.scopes) {
+  for (const LedgerRow& row : context.scopes) {
     const KernelChains chains = chains_in(context.analysis, row);
     const std::int64_t time_ns = std::min(chains.mover_ns, row.ledger[Bucket::kCompute]);
     const std::int64_t saving_ns =
@@ -274,8 +271,8 @@ void check_fusion(const FindingContext& context) {
 
 void check_families(const FindingContext& context) {
   for (const UnwantedFamily& rule : family_rules()) {
-    for (const StageLedger& row : context.scopes) {
-      const auto is_of_rule = [&](const KernelRecord& kernel) {
+    for (const LedgerRow& row : context.scopes) {
+      const auto is_of_rule = [&](const KernelRow& kernel) {
         return std::find(rule.families.begin(), rule.families.end(), kernel.family) !=
                rule.families.end();
       };
@@ -321,7 +318,7 @@ std::string where_to_look(const Analysis& analysis, const RowName& stage) {
   }
   std::map<std::string, std::int64_t> family_ns;
   std::int64_t all_ns = 0;
-  for (const KernelRecord& kernel : analysis.kernels) {
+  for (const KernelRow& kernel : analysis.kernels) {
     if (kernel.stage == stage) {
       family_ns[kernel.family] += kernel.total_ns;
       all_ns += kernel.total_ns;
@@ -356,7 +353,7 @@ void check_roofs(const FindingContext& context) {
     if (busy_fraction >= kFarFromRoof || !stage.bound_ns || !stage.busy_ns) {
       continue;
     }
-    for (const StageLedger& row : context.scopes) {
+    for (const LedgerRow& row : context.scopes) {
       if (row.stage != stage.stage) {
         continue;
       }
@@ -395,26 +392,26 @@ void check_counters(const FindingContext& context) {
     }
     return;
   }
-  std::map<const StageLedger*, std::int64_t> gemv_ns;
-  for (const KernelRecord& record : analysis.kernels) {
+  std::map<const LedgerRow*, std::int64_t> gemv_ns;
+  for (const KernelRow& record : analysis.kernels) {
     if (!record.counters) {
       continue;
     }
     const KernelCounters& counters = analysis.counters->kernels[*record.counters];
     const auto row =
         std::find_if(context.scopes.begin(), context.scopes.end(),
-                     [&](const StageLedger& scope) { return is_kernel_in(record, scope); });
+                     [&](const LedgerRow& scope) { return is_kernel_in(record, scope); });
     if (row == context.scopes.end()) {
       continue;
     }
-    const Bound bound = counters.roofline.bound;
+    const BoundBy bound = counters.roofline.bound;
     // The roof of a latency-bound matrix-vector product is still bytes, not FLOPs.
     const bool is_memory_side = counters.roofline.memory_fraction.value_or(0) >
                                 counters.roofline.compute_fraction.value_or(0);
     constexpr double kNearMemoryRoof = 0.4;  // below, fewer bytes do not help
     if ((record.family == "gemv" && is_memory_side &&
          counters.roofline.memory_fraction.value_or(0) >= kNearMemoryRoof) ||
-        (record.family == "gemm" && bound == Bound::kMemory)) {
+        (record.family == "gemm" && bound == BoundBy::kMemory)) {
       gemv_ns[&*row] += record.covered_ns;
     }
     const auto winnable = static_cast<std::int64_t>(counters.winnable_ns.value_or(0));
@@ -422,7 +419,7 @@ void check_counters(const FindingContext& context) {
         std::min({winnable, record.covered_ns, row->ledger[Bucket::kCompute]});
     const bool is_attention = record.family == "attention";
     const double occupancy = counters.input.achieved_occupancy_fraction.value_or(1);
-    const bool is_starved = bound == Bound::kLatency && occupancy < kLowOccupancy;
+    const bool is_starved = bound == BoundBy::kLatency && occupancy < kLowOccupancy;
     if (!is_large(saving_ns, *row) || (!is_attention && !is_starved)) {
       continue;
     }

@@ -32,12 +32,12 @@ struct FindingContext {
   const FindingFacts& facts;
   // The rows a rule looks at: stages that are not nested; if none is marked, the steady phase or
   // the capture; for a summary without times, one row that is all compute.
-  const std::vector<StageLedger>& scopes;
+  const std::vector<LedgerRow>& scopes;
   const Workload& workload;
   Findings& findings;
 
   // A finding on a stage and device of the ledger that saves at most `saving_ns`, out of `bucket`.
-  Finding& add(const char* id, const StageLedger& row, Bucket bucket, std::int64_t saving_ns) const;
+  Finding& add(const char* id, const LedgerRow& row, Bucket bucket, std::int64_t saving_ns) const;
   // A finding that saves no time by itself.
   Finding& note(const char* id, const RowName& stage) const;
   // A problem of the recording that must be fixed first.
@@ -48,12 +48,12 @@ struct FindingContext {
 
 // Whether what ran on a GPU in a stage belongs to the row. Work of a recording without stages
 // counts in its steady phase, as far as it ran then: time_in_row().
-bool is_in_row(const std::string& device, const RowName& stage, const StageLedger& row);
-bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row);
+bool is_in_row(const std::string& device, const RowName& stage, const LedgerRow& row);
+bool is_kernel_in(const KernelRow& kernel, const LedgerRow& row);
 // The part of the time of a kernel, or a group of its launches, that is in the row: of a steady
 // phase what ran in it.
 template <typename Launches>
-std::int64_t time_in_row(const Launches& launches, const StageLedger& row) {
+std::int64_t time_in_row(const Launches& launches, const LedgerRow& row) {
   return row.stage.kind == RowKind::kSteady ? launches.steady_ns.value_or(launches.total_ns)
                                             : launches.total_ns;
 }
@@ -61,12 +61,12 @@ std::int64_t time_in_row(const Launches& launches, const StageLedger& row) {
 struct WantedKernels {
   std::int64_t time_ns = 0;  // in the row, at most its compute time
   std::int64_t calls = 0;
-  const KernelRecord* largest = nullptr;  // by its time in the row; nullptr: there are none
+  const KernelRow* largest = nullptr;  // by its time in the row; nullptr: there are none
 };
 template <typename Wanted>
-WantedKernels kernels_where(const FindingContext& context, const StageLedger& row, Wanted wanted) {
+WantedKernels kernels_where(const FindingContext& context, const LedgerRow& row, Wanted wanted) {
   WantedKernels found;
-  for (const KernelRecord& kernel : context.analysis.kernels) {  // by total time
+  for (const KernelRow& kernel : context.analysis.kernels) {  // by total time
     if (is_kernel_in(kernel, row) && wanted(kernel)) {
       found.time_ns += time_in_row(kernel, row);
       found.calls += kernel.calls;
@@ -79,27 +79,27 @@ WantedKernels kernels_where(const FindingContext& context, const StageLedger& ro
   return found;
 }
 // The key of that time.
-std::string kernel_evidence(const KernelRecord& kernel, const StageLedger& row);
+std::string kernel_evidence(const KernelRow& kernel, const LedgerRow& row);
 
 // Whether most kernels of the row are nodes of CUDA graphs.
-bool is_in_graphs(const Analysis& analysis, const StageLedger& row);
+bool is_in_graphs(const Analysis& analysis, const LedgerRow& row);
 
 // The GPU of a row; nullptr if nothing is known of it.
-const DeviceRow* device_of(const Analysis& analysis, const StageLedger& row);
+const DeviceRow* device_of(const Analysis& analysis, const LedgerRow& row);
 
 // Whether any kernel of the recording is of a family.
 bool has_family(const Analysis& analysis, std::string_view family);
 
 // Chains of kernels in a row, as kernels count in it.
-KernelChains chains_in(const Analysis& analysis, const StageLedger& row);
+KernelChains chains_in(const Analysis& analysis, const LedgerRow& row);
 // The key of one of their fields.
-std::string chain_evidence(const StageLedger& row, std::string_view field);
+std::string chain_evidence(const LedgerRow& row, std::string_view field);
 
 // Share of the row's time from its first recorded work to its last.
-double share_of(std::int64_t time_ns, const StageLedger& row);
+double share_of(std::int64_t time_ns, const LedgerRow& row);
 
 // "1.20 ms (12.3 %) of decode on cuda:0".
-std::string time_in(std::int64_t time_ns, const StageLedger& row);
+std::string time_in(std::int64_t time_ns, const LedgerRow& row);
 
 // The bound of a finding: "all of these gaps: 1.20 ms", and
 // "20.1 ms of kernels - 4.1 ms that remains = 16.0 ms".

@@ -102,10 +102,9 @@ bool calls_all_to_all(const Analysis& analysis) {
 }
 
 // Names the collective with most time in the row, and advises on that one.
-void add_collective_advice(const FindingContext& context, const StageLedger& row,
-                           Finding& finding) {
+void add_collective_advice(const FindingContext& context, const LedgerRow& row, Finding& finding) {
   std::map<const CollectiveAdvice*, std::int64_t> times_ns;
-  for (const KernelRecord& kernel : context.analysis.kernels) {
+  for (const KernelRow& kernel : context.analysis.kernels) {
     if (is_kernel_in(kernel, row) && kernel.family == "communication") {
       times_ns[collective_of(kernel.kernel_name)] += time_in_row(kernel, row);
     }
@@ -123,9 +122,9 @@ void add_collective_advice(const FindingContext& context, const StageLedger& row
 }
 
 // Time of the communication kernels of a row, hidden or not.
-std::int64_t communication_ns(const Analysis& analysis, const StageLedger& row) {
+std::int64_t communication_ns(const Analysis& analysis, const LedgerRow& row) {
   std::int64_t sum_ns = 0;
-  for (const KernelRecord& kernel : analysis.kernels) {
+  for (const KernelRow& kernel : analysis.kernels) {
     sum_ns += is_kernel_in(kernel, row) && kernel.family == "communication"
                   ? time_in_row(kernel, row)
                   : 0;
@@ -134,7 +133,7 @@ std::int64_t communication_ns(const Analysis& analysis, const StageLedger& row) 
 }
 
 // "; 109 ms of 113 ms of communication (96.3 %) was overlapped".
-std::string hidden_communication(const FindingContext& context, const StageLedger& row) {
+std::string hidden_communication(const FindingContext& context, const LedgerRow& row) {
   // Time of other stages, and of kernels that belong to none, is not overlap.
   // Nor is overlap known where work was not recorded.
   if (row.ledger[Bucket::kOtherStage] + row.ledger[Bucket::kUnattributed] + row.ledger.between_ns >
@@ -151,7 +150,7 @@ std::string hidden_communication(const FindingContext& context, const StageLedge
 
 // "; allreduce ran at 1.4 to 13 GB/s of bus bandwidth; NVLink of this GPU: 300 GB/s per direction",
 // of the collective with most time.
-void add_bandwidth(const FindingContext& context, const StageLedger& row, Finding& finding) {
+void add_bandwidth(const FindingContext& context, const LedgerRow& row, Finding& finding) {
   const DeviceRow* device = device_of(context.analysis, row);
   if (!context.analysis.operators || device == nullptr) {
     return;
@@ -190,11 +189,11 @@ void add_bandwidth(const FindingContext& context, const StageLedger& row, Findin
 // The whole time of a GPU after start-up, if a fifth of its communication then belongs to no stage:
 // kernels whose launch was not recorded. For the first row of that GPU; for its other rows an empty
 // one.
-const StageLedger* lost_comm(const FindingContext& context, const StageLedger& row) {
-  static const StageLedger kNothing;
+const LedgerRow* lost_comm(const FindingContext& context, const LedgerRow& row) {
+  static const LedgerRow kNothing;
   std::int64_t in_scopes_ns = 0;
-  const StageLedger* first = nullptr;
-  for (const StageLedger& scope : context.scopes) {
+  const LedgerRow* first = nullptr;
+  for (const LedgerRow& scope : context.scopes) {
     if (scope.device == row.device) {
       in_scopes_ns += scope.ledger[Bucket::kComm];
       first = first == nullptr ? &scope : first;
@@ -202,7 +201,7 @@ const StageLedger* lost_comm(const FindingContext& context, const StageLedger& r
   }
   const auto& ledgers = context.analysis.ledgers;
   const auto of = [&](RowKind kind) {
-    return std::ranges::find_if(ledgers, [&](const StageLedger& one) {
+    return std::ranges::find_if(ledgers, [&](const LedgerRow& one) {
       return one.stage.kind == kind && one.device == row.device;
     });
   };
@@ -215,7 +214,7 @@ const StageLedger* lost_comm(const FindingContext& context, const StageLedger& r
   return &row == first ? &*whole : &kNothing;
 }
 
-void check_bucket(const FindingContext& context, const BucketRule& rule, const StageLedger& row) {
+void check_bucket(const FindingContext& context, const BucketRule& rule, const LedgerRow& row) {
   const std::int64_t time_ns = row.ledger[rule.bucket];
   const double share = share_of(time_ns, row);
   if (share < rule.least) {
@@ -244,7 +243,7 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const S
 
 // Nodes that were not recorded look like idle time, so this saves nothing that is known.
 void check_graph_idle(const FindingContext& context) {
-  for (const StageLedger& row : context.scopes) {
+  for (const LedgerRow& row : context.scopes) {
     const std::int64_t time_ns = row.ledger[Bucket::kGraph];
     if (context.analysis.kernel_ns == 0 || share_of(time_ns, row) < kLeastIdleShare) {
       continue;
@@ -270,9 +269,9 @@ void check_graph_idle(const FindingContext& context) {
 // Idle time that the host can not explain: it had launched, or waited for the GPU.
 void check_unrecorded(const FindingContext& context) {
   constexpr double kMuch = 0.10;
-  for (const StageLedger& row : context.scopes) {
+  for (const LedgerRow& row : context.scopes) {
     std::int64_t time_ns = row.ledger[Bucket::kUnrecorded];
-    for (const IdleCause& cause : row.causes) {
+    for (const IdleRow& cause : row.causes) {
       time_ns -= cause.bucket == Bucket::kUnrecorded ? cause.total_ns : 0;
     }
     if (context.analysis.kernel_ns == 0 || fraction_of(time_ns, row.ledger.window_ns) < kMuch) {
@@ -326,9 +325,9 @@ void check_buckets(const FindingContext& context) {
       has_missing_calls(context.analysis)) {
     return;
   }
-  for (const StageLedger& row : context.scopes) {
+  for (const LedgerRow& row : context.scopes) {
     for (const BucketRule& rule : kBucketRules) {
-      const StageLedger* whole = rule.bucket == Bucket::kComm ? lost_comm(context, row) : nullptr;
+      const LedgerRow* whole = rule.bucket == Bucket::kComm ? lost_comm(context, row) : nullptr;
       check_bucket(context, rule, whole == nullptr ? row : *whole);
     }
   }
@@ -337,7 +336,7 @@ void check_buckets(const FindingContext& context) {
 // A request that waits on the host before its first kernel: tokenizing, scheduling, allocating.
 void check_idle_at_start(const FindingContext& context) {
   bool could_speak = false;
-  for (const StageLedger& row : context.scopes) {
+  for (const LedgerRow& row : context.scopes) {
     if (role_of(row.stage) != StageRole::kPrefill) {
       continue;
     }
@@ -368,8 +367,8 @@ void check_rank_skew(const FindingContext& context) {
     context.silent("rank_skew", "the recording is a sample");
     return;
   }
-  std::map<RowName, std::vector<const StageLedger*>> by_stage;
-  for (const StageLedger& row : context.scopes) {
+  std::map<RowName, std::vector<const LedgerRow*>> by_stage;
+  for (const LedgerRow& row : context.scopes) {
     if (row.ledger[Bucket::kComm] > 0) {
       by_stage[row.stage].push_back(&row);
     }
@@ -380,13 +379,13 @@ void check_rank_skew(const FindingContext& context) {
       continue;
     }
     could_speak = true;
-    const auto comm_ns = [&](const StageLedger& row) {
+    const auto comm_ns = [&](const LedgerRow& row) {
       return communication_ns(context.analysis, row);
     };
-    const StageLedger* last = *std::min_element(
+    const LedgerRow* last = *std::min_element(
         rows.begin(), rows.end(),
-        [&](const StageLedger* a, const StageLedger* b) { return comm_ns(*a) < comm_ns(*b); });
-    for (const StageLedger* row : rows) {
+        [&](const LedgerRow* a, const LedgerRow* b) { return comm_ns(*a) < comm_ns(*b); });
+    for (const LedgerRow* row : rows) {
       const std::int64_t waits_ns =
           std::min(comm_ns(*row) - comm_ns(*last), row->ledger[Bucket::kComm]);
       if (share_of(waits_ns, *row) < kLeastExposedShare) {
@@ -429,7 +428,7 @@ std::string words_of_copies(const CopyRow& copies) {
 }  // namespace
 
 void check_copies(const FindingContext& context) {
-  for (const StageLedger& row : context.scopes) {
+  for (const LedgerRow& row : context.scopes) {
     const std::int64_t time_ns = row.ledger[Bucket::kCopy];
     if (share_of(time_ns, row) < kLeastExposedShare) {
       continue;

@@ -15,7 +15,7 @@ Workload workload_of(const Analysis& analysis) {
   Workload workload;
   const auto any_kernel = [&](std::initializer_list<std::string_view> words) {
     return std::any_of(analysis.kernels.begin(), analysis.kernels.end(),
-                       [&](const KernelRecord& kernel) {
+                       [&](const KernelRow& kernel) {
                          return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
                            return kernel.kernel_name.find(word) != std::string::npos;
                          });

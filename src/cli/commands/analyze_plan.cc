@@ -33,7 +33,7 @@ struct Room {
 struct PlannedFile {
   std::string name;
   TraceOutline outline;
-  MemoryPlan plan;
+  ReadingNeed plan;
   Room room;
   std::size_t num_files = 1;
   unsigned files_at_once = 1;
@@ -148,7 +148,7 @@ int print_plan(const PlanRequest& options, Context& context) {
   PlannedFile file;
   file.name = job_name(options.files);
   file.outline = outline_recordings(options.files);
-  const MemoryPlan one_by_one = plan_memory(file.outline, output);
+  const ReadingNeed one_by_one = reading_need(file.outline, output);
   file.num_files = options.files.size();
   file.files_at_once =
       files_at_once(one_by_one, {file.num_files, options.num_threads, options.memory_limit_bytes});

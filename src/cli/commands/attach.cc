@@ -80,7 +80,7 @@ int analyze_files(const std::vector<std::filesystem::path>& files,
 // Whether the recording holds what was asked for.
 int check_files(const AttachCommandOptions& options, Context& context) {
   std::map<std::string, std::int64_t> instances;
-  for (const StageSummary& stage : load_metrics(options.out, {}, context.system).metrics.stages) {
+  for (const StageRow& stage : load_metrics(options.out, {}, context.system).metrics.stages) {
     instances[stage.stage.text()] = stage.num_instances;
   }
   int code = kExitOk;

@@ -30,7 +30,7 @@ struct DriveCommandOptions {
   std::string stop_url;
   std::string traces;
   bool has_ranks = false;
-  WindowWish window;
+  RecordingPeriod window;
   std::vector<std::string> unset;
   std::string client_log;
   std::string events;

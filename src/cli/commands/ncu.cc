@@ -78,7 +78,7 @@ Json result_json(const Counters& counters, const CounterResult& result,
     row["block"] = result.shape->block;
   }
   const Roofline roof = judged(counters, result, gpus);
-  row["bound"] = roof.bound == Bound::kUnknown ? Json(nullptr) : Json(bound_name(roof.bound));
+  row["bound"] = roof.bound == BoundBy::kUnknown ? Json(nullptr) : Json(bound_name(roof.bound));
   row["bound_reason"] = roof.reason;
   row["nvtx"] = Json::array();
   for (const CounterRange& range : result.ranges) {
@@ -229,11 +229,11 @@ std::string groups_text(const Counters& counters, const std::vector<EqualLaunche
       const auto percent = number_of(counters, *group.longest, kShares[which].second);
       return fmt::format("{:>7}", percent ? format_fraction(*percent / 100) : "n/a");
     };
-    const Bound bound = judged(counters, *group.longest, gpus).bound;
+    const BoundBy bound = judged(counters, *group.longest, gpus).bound;
     table.rows.push_back(
         {fmt::format("{:>8}", group.num_timed > 0 ? format_duration_ns(group.total_ns) : "n/a"),
          fmt::format("{:>8}", group.num_launches), share(0), share(1),
-         bound == Bound::kUnknown ? "n/a" : bound_name(bound),
+         bound == BoundBy::kUnknown ? "n/a" : bound_name(bound),
          fmt::format("{}  {}", printable(name_of(counters, *group.longest)),
                      shape_text(*group.longest))});
   }
@@ -259,7 +259,7 @@ std::string result_text(const Counters& counters, const CounterResult& result,
     }
   }
   text += separator == ", " ? "\n" : "";
-  if (const Roofline roof = judged(counters, result, gpus); roof.bound != Bound::kUnknown) {
+  if (const Roofline roof = judged(counters, result, gpus); roof.bound != BoundBy::kUnknown) {
     text += wrapped(fmt::format("      bound by {}: {}", bound_name(roof.bound), roof.reason),
                     width, 8) +
             "\n";

@@ -189,7 +189,7 @@ int compare_sides(const RepeatedRuns& runs, Context& context) {
     context.console.err("\n" + terminal_text(document, context.console.error_form()));
   } else if (runs.options.progress == "json") {
     context.console.err(json_object_line({{"event", "verdict"},
-                                          {"verdict", verdict_name(comparison.verdict)},
+                                          {"verdict", decision_name(comparison.verdict)},
                                           {"exit_code", exit_code_of(comparison)},
                                           {"sentence", printable(comparison.sentence())}}) +
                         "\n");

@@ -128,20 +128,23 @@ std::vector<std::size_t> rows_of(const ArrowColumn& table, const std::string& st
   return rows;
 }
 
-Unit unit_of(const PlainColumn& one) {
-  constexpr std::pair<std::string_view, Unit> kEndings[] = {{"bytes_per_s", Unit::kBytesPerSecond},
-                                                            {"_fraction", Unit::kFraction},
-                                                            {"flops_per_s", Unit::kTeraflops},
-                                                            {"_bytes", Unit::kBytes},
-                                                            {"flops", Unit::kFlops},
-                                                            {"_ns", Unit::kDuration}};
+CellFormat unit_of(const PlainColumn& one) {
+  constexpr std::pair<std::string_view, CellFormat> kEndings[] = {
+      {"bytes_per_s", CellFormat::kBytesPerSecond},
+      {"_fraction", CellFormat::kFraction},
+      {"flops_per_s", CellFormat::kTeraflops},
+      {"_bytes", CellFormat::kBytes},
+      {"flops", CellFormat::kFlops},
+      {"_ns", CellFormat::kDuration}};
   const std::string& format = one.column->format;
   if (format == "u" || format == "b" || one.column->dictionary != nullptr) {
-    return format == "b" ? Unit::kText : Unit::kName;
+    return format == "b" ? CellFormat::kText : CellFormat::kName;
   }
   const auto* const found = std::ranges::find_if(
       kEndings, [&](const auto& ending) { return one.name.ends_with(ending.first); });
-  return found != std::end(kEndings) ? found->second : format == "g" ? Unit::kRate : Unit::kCount;
+  return found != std::end(kEndings) ? found->second
+         : format == "g"             ? CellFormat::kRate
+                                     : CellFormat::kCount;
 }
 
 CellValue cell_value(const Json& value) {

@@ -37,7 +37,7 @@ std::vector<std::string> devices_of(const Analysis& analysis) {
 // Sums, minima, maxima and histograms of the kernels on one GPU.
 std::vector<KernelCell> kernels_of(const Analysis& analysis, const std::string* device) {
   std::map<std::tuple<std::string, std::string, std::string>, KernelCell> cells;
-  for (const KernelRecord& record : analysis.kernels) {
+  for (const KernelRow& record : analysis.kernels) {
     if (device != nullptr && record.device != *device) {
       continue;
     }
@@ -66,7 +66,7 @@ std::vector<KernelCell> kernels_of(const Analysis& analysis, const std::string* 
 void add_ledgers(const Analysis& analysis, const std::string* device, bool is_shared,
                  StageCell& cell) {
   std::int64_t instances = 0;
-  for (const StageLedger& row : analysis.ledgers) {
+  for (const LedgerRow& row : analysis.ledgers) {
     if (row.stage.text() != cell.stage || (device != nullptr && row.device != *device)) {
       continue;
     }
@@ -115,7 +115,7 @@ std::vector<StageCell> stages_of(const Analysis& analysis, const std::string* de
     kernel_ns[kernel.stage] = saturated_sum(kernel_ns[kernel.stage], kernel.total_ns);
   }
   std::vector<StageCell> cells;
-  for (const StageSummary& stage : analysis.stages) {
+  for (const StageRow& stage : analysis.stages) {
     StageCell cell;
     cell.stage = stage.stage.text();
     cell.instances = stage.num_instances;

@@ -54,7 +54,7 @@ class Made {
     return *this;
   }
   Made& busy(const std::string& stage, std::int64_t window_ns, std::int64_t compute_ns) {
-    StageLedger row{row_name(stage), "cuda:0", 1, {}};
+    LedgerRow row{row_name(stage), "cuda:0", 1, {}};
     row.ledger.window_ns = window_ns;
     row.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = compute_ns;
     analysis_.ledgers.push_back(row);
@@ -108,7 +108,7 @@ TEST(Efficiency, OfAnEagerRunIsThatOfAGpuThatWaits) {
 TEST(Efficiency, AModelThatContradictsTheKernelsIsNamed) {
   Analysis analysis;
   const auto add = [&](const char* name, const char* family, std::int64_t total_ns) {
-    KernelRecord kernel;
+    KernelRow kernel;
     kernel.kernel_name = kernel.short_name = name;
     kernel.family = family;
     kernel.calls = 200;

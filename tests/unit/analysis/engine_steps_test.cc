@@ -126,7 +126,7 @@ TEST(EngineSteps, OfEveryShapeAreExact) {
       }
     }
     std::int64_t num_instances = 0;
-    for (const StageSummary& stage : analysis.stages) {
+    for (const StageRow& stage : analysis.stages) {
       num_instances += stage.num_instances;
       num_kernels -= stage.num_kernels;
     }
@@ -186,11 +186,11 @@ void expect_sums(const Profile& found) {
     end_ns = std::max(end_ns, mark.end_ns);
   }
   std::map<std::string, std::int64_t> staged_ns;  // by device
-  for (const StageLedger& row : analysis.ledgers) {
+  for (const LedgerRow& row : analysis.ledgers) {
     ASSERT_EQ(row.ledger.sum_ns(), row.ledger.window_ns);
     ASSERT_GE(*std::min_element(row.ledger.buckets_ns.begin(), row.ledger.buckets_ns.end()), 0);
     if (std::any_of(analysis.stages.begin(), analysis.stages.end(),
-                    [&](const StageSummary& stage) { return stage.stage == row.stage; })) {
+                    [&](const StageRow& stage) { return stage.stage == row.stage; })) {
       staged_ns[row.device] += row.ledger.window_ns;
     }
   }
@@ -198,12 +198,12 @@ void expect_sums(const Profile& found) {
     ASSERT_LE(window_ns, end_ns - start_ns) << device;
   }
   std::int64_t kernel_ns = analysis.unattributed_ns;
-  for (const StageSummary& stage : analysis.stages) {
+  for (const StageRow& stage : analysis.stages) {
     kernel_ns += stage.kernel_ns;
   }
   ASSERT_EQ(kernel_ns, analysis.kernel_ns);
   std::int64_t calls = 0;
-  for (const KernelRecord& kernel : analysis.kernels) {
+  for (const KernelRow& kernel : analysis.kernels) {
     calls += kernel.calls;
   }
   ASSERT_EQ(calls, static_cast<std::int64_t>(found.trace->kernels.size()));

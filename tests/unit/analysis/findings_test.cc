@@ -22,7 +22,7 @@ Analysis analysis_with(const std::vector<Part>& parts, const std::string& stage 
   analysis.capture.has_cuda = true;
   analysis.capture_ns = 1'000'000'000;
   analysis.devices = {{.device = "cuda:0", .name = "Some GPU", .num_kernels = 1, .busy_stage = {}}};
-  StageLedger row;
+  LedgerRow row;
   row.stage = row_name(stage);
   row.device = "cuda:0";
   row.ledger.window_ns = analysis.capture_ns;
@@ -51,7 +51,7 @@ Analysis analysis_with(const std::vector<Part>& parts, const std::string& stage 
 
 void add_kernel(Analysis& analysis, const char* name, const char* family, std::int64_t calls,
                 std::int64_t mean_ns) {
-  KernelRecord kernel;
+  KernelRow kernel;
   kernel.kernel_name = name;
   kernel.family = family;
   kernel.device = "cuda:0";
@@ -267,7 +267,7 @@ TEST(Findings, CommunicationOfTheStartUpIsNotThatOfTheSteps) {
 // One number in all places, and the call that the host was in.
 TEST(Findings, WorkThatWasNotRecordedHasItsCallAndTheTimeThatIsLeftOut) {
   Analysis analysis = analysis_with({{Bucket::kUnrecorded, 500'000'000}}, "decode");
-  StageLedger& row = analysis.ledgers[0];
+  LedgerRow& row = analysis.ledgers[0];
   row.causes.push_back(
       {Bucket::kUnrecorded, {IdleKind::kLaunching, "", ""}, 1, 20'000'000, 0, 20'000'000});
   row.unrecorded_call = "hipMemcpyWithStream";
@@ -464,18 +464,18 @@ TEST(Findings, OneChangeForTwoFindingsIsToldOnce) {
 
 TEST(Findings, WhatAnAdviceIsNotAboutIsNotItsSaving) {
   Analysis analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "step");
-  StageLedger& row = analysis.ledgers[0];
+  LedgerRow& row = analysis.ledgers[0];
   row.num_instances = 3;
   const auto gaps = [](const char* scope, std::int64_t count, std::int64_t time_ns) {
-    return IdleCause{Bucket::kLaunchLate,
-                     {IdleKind::kHostWork, "", scope},
-                     count,
-                     time_ns,
-                     time_ns,
-                     time_ns,
-                     0,
-                     0,
-                     900'000'000};
+    return IdleRow{Bucket::kLaunchLate,
+                   {IdleKind::kHostWork, "", scope},
+                   count,
+                   time_ns,
+                   time_ns,
+                   time_ns,
+                   0,
+                   0,
+                   900'000'000};
   };
   row.causes = {gaps("aten::unflatten_dense_tensors", 6, 90'000'000), gaps("", 3, 60'000'000),
                 gaps("Optimizer.step#SGD.step", 3, 50'000'000)};
@@ -619,7 +619,7 @@ TEST(Findings, ARequestThatWaitsBeforeItsFirstKernel) {
 
 TEST(Findings, TheRankThatCommunicatesLeastIsTheLateOne) {
   Analysis analysis = analysis_with({{Bucket::kComm, 90'000'000}});
-  StageLedger other = analysis_with({{Bucket::kComm, 30'000'000}}).ledgers[0];
+  LedgerRow other = analysis_with({{Bucket::kComm, 30'000'000}}).ledgers[0];
   other.device = "cuda:1";
   analysis.ledgers.push_back(other);
   add_kernel(analysis, "ncclAllReduce", "communication", 10, 10'000'000);
@@ -678,9 +678,9 @@ TEST(Findings, WhatCountersSayOfHotKernels) {
     analysis.kernels[i].covered_ns = analysis.kernels[i].total_ns;
     analysis.counters->kernels[i].winnable_ns = 8e7;
   }
-  analysis.counters->kernels[0].roofline.bound = Bound::kLatency;
+  analysis.counters->kernels[0].roofline.bound = BoundBy::kLatency;
   analysis.counters->kernels[0].input.achieved_occupancy_fraction = 0.1;
-  analysis.counters->kernels[2].roofline.bound = Bound::kMemory;
+  analysis.counters->kernels[2].roofline.bound = BoundBy::kMemory;
   analysis.counters->kernels[2].roofline.memory_fraction = 0.9;
   analysis.counters->kernels[2].roofline.compute_fraction = 0.1;
   const Findings findings = find_findings(analysis, {});
@@ -694,7 +694,7 @@ TEST(Findings, WhatCountersSayOfHotKernels) {
 TEST(Findings, EvidenceQuotesStageNames) {
   const std::string name = "a,b]=\"c";
   Analysis analysis = analysis_with({{Bucket::kComm, 90'000'000}}, name);
-  StageLedger other = analysis_with({{Bucket::kComm, 30'000'000}}, name).ledgers[0];
+  LedgerRow other = analysis_with({{Bucket::kComm, 30'000'000}}, name).ledgers[0];
   other.device = "cuda:1";
   analysis.ledgers.push_back(other);
   add_kernel(analysis, "ncclAllReduce", "communication", 10, 10'000'000);

@@ -116,7 +116,7 @@ class Program {
 
 std::map<IdleKind, std::int64_t> found_in(const Analysis& analysis) {
   std::map<IdleKind, std::int64_t> found;
-  for (const IdleCause& cause : analysis.ledgers.back().causes) {
+  for (const IdleRow& cause : analysis.ledgers.back().causes) {
     found[cause.label.kind] += cause.total_ns;
   }
   return found;

@@ -523,7 +523,7 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
     const Analysis analysis = profile(trace_of(recording, nullptr), rules()).analysis;
     auto expected = plain_ledgers(recording, analysis.capture_start_ns);
     std::map<std::string, Ledger> phases;  // summed by device: they must be the capture
-    for (const StageLedger& ledger : analysis.ledgers) {
+    for (const LedgerRow& ledger : analysis.ledgers) {
       ASSERT_EQ(ledger.ledger.sum_ns(), ledger.ledger.window_ns);
       if (ledger.stage.text() == "startup" || ledger.stage.text() == "steady" ||
           ledger.stage.text() == "ending") {
@@ -585,7 +585,7 @@ TEST(Ledger, BinsOfItsHistorySumToTheCapture) {
     const Recording recording = Maker(random).make();
     const Analysis analysis = profile(trace_of(recording, nullptr), rules()).analysis;
     std::map<std::string, Ledger> captures;
-    for (const StageLedger& ledger : analysis.ledgers) {
+    for (const LedgerRow& ledger : analysis.ledgers) {
       if (ledger.stage.text() == "capture") {
         captures[ledger.device] = ledger.ledger;
       }
@@ -614,12 +614,12 @@ TEST(Analysis, SumsHoldOnRandomRecordings) {
     const Recording recording = Maker(random).make();
     const Analysis analysis = profile(trace_of(recording, nullptr), rules()).analysis;
     std::int64_t staged = 0;
-    for (const StageSummary& stage : analysis.stages) {
+    for (const StageRow& stage : analysis.stages) {
       staged += stage.is_nested ? 0 : stage.kernel_ns;
     }
     ASSERT_EQ(staged + analysis.unattributed_ns, analysis.kernel_ns);
     std::int64_t rows = 0;
-    for (const KernelRecord& kernel : analysis.kernels) {
+    for (const KernelRow& kernel : analysis.kernels) {
       rows += kernel.total_ns;
       ASSERT_LE(kernel.min_ns, kernel.median_ns);
       ASSERT_LE(kernel.median_ns, kernel.p99_ns);
@@ -678,7 +678,7 @@ TEST(Ledger, WhatTheProgramCallsWarmUpIsStartUp) {
     const Analysis analysis = profile(made.finish(), rules()).analysis;
     const auto steady =
         std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
-                     [](const StageLedger& row) { return row.stage.kind == RowKind::kSteady; });
+                     [](const LedgerRow& row) { return row.stage.kind == RowKind::kSteady; });
     return steady == analysis.ledgers.end() ? -1 : steady->ledger.window_ns;
   };
   EXPECT_EQ(steady_of("warmup", 200 * kMs - 5), 20 * kMs - 10) << "the last two passes";

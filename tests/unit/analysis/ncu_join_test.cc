@@ -71,7 +71,7 @@ LaunchGroup group(std::string name, std::int64_t total_ns, std::int64_t calls,
 Analysis recording(std::vector<LaunchGroup> groups) {
   Analysis analysis;
   for (const LaunchGroup& one : groups) {
-    KernelRecord record;
+    KernelRow record;
     record.kernel_name = record.short_name = one.kernel_name;
     record.stage = one.stage;
     record.device = "cuda:0";
@@ -179,16 +179,16 @@ TEST(Join, ConfidenceFollowsTheDurations) {
     profiled.add("f(int)", ncu_ns);
     return profiled.join(analysis).kernels[0];
   };
-  EXPECT_EQ(judged(1000, 900, 1000, 1100).representativeness.confidence, Confidence::kHigh);
-  EXPECT_EQ(judged(1600, 900, 1000, 1100).representativeness.confidence, Confidence::kMedium);
-  EXPECT_EQ(judged(3000, 900, 1000, 1100).representativeness.confidence, Confidence::kLow);
-  EXPECT_EQ(judged(1000, 100, 1000, 5000).representativeness.confidence, Confidence::kLow);
+  EXPECT_EQ(judged(1000, 900, 1000, 1100).representativeness.confidence, JoinConfidence::kHigh);
+  EXPECT_EQ(judged(1600, 900, 1000, 1100).representativeness.confidence, JoinConfidence::kMedium);
+  EXPECT_EQ(judged(3000, 900, 1000, 1100).representativeness.confidence, JoinConfidence::kLow);
+  EXPECT_EQ(judged(1000, 100, 1000, 5000).representativeness.confidence, JoinConfidence::kLow);
   const KernelCounters withheld = judged(9000, 900, 1000, 1100);
-  EXPECT_EQ(withheld.representativeness.confidence, Confidence::kWithheld);
+  EXPECT_EQ(withheld.representativeness.confidence, JoinConfidence::kWithheld);
   EXPECT_EQ(withheld.covered_ns, 0);
-  EXPECT_EQ(withheld.roofline.bound, Bound::kUnknown);
+  EXPECT_EQ(withheld.roofline.bound, BoundBy::kUnknown);
   EXPECT_NE(withheld.representativeness.reason.find("another problem size"), std::string::npos);
-  EXPECT_EQ(judged(100, 900, 1000, 1100).representativeness.confidence, Confidence::kWithheld);
+  EXPECT_EQ(judged(100, 900, 1000, 1100).representativeness.confidence, JoinConfidence::kWithheld);
 }
 
 TEST(Join, LockedClocksExplainASlowdown) {
@@ -200,8 +200,8 @@ TEST(Join, LockedClocksExplainASlowdown) {
     profiled.set(result, "device__attribute_max_gpu_frequency_khz", 2'000'000);
     return profiled.join(analysis).kernels[0].representativeness;
   };
-  EXPECT_EQ(confidence(2e9).confidence, Confidence::kMedium);
-  EXPECT_EQ(confidence(1.2e9).confidence, Confidence::kHigh);
+  EXPECT_EQ(confidence(2e9).confidence, JoinConfidence::kMedium);
+  EXPECT_EQ(confidence(1.2e9).confidence, JoinConfidence::kHigh);
   EXPECT_DOUBLE_EQ(*confidence(1.2e9).clock_fraction, 0.6);
 }
 
@@ -242,7 +242,7 @@ TEST(Join, WhatCanBeWonIsWhatTheNearestCeilingLeaves) {
   profiled.set(result, "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", 75);
   profiled.set(result, "sm__throughput.avg.pct_of_peak_sustained_elapsed", 20);
   const KernelCounters& kernel = profiled.join(analysis).kernels[0];
-  EXPECT_EQ(kernel.roofline.bound, Bound::kMemory);
+  EXPECT_EQ(kernel.roofline.bound, BoundBy::kMemory);
   EXPECT_DOUBLE_EQ(*kernel.winnable_ns, 250'000);
 }
 

@@ -295,9 +295,8 @@ TEST(StepWindows, KernelsWithoutARecordedLaunchAreOfTheStepBefore) {
   }
   made.kernel(stream, 30 * kMs, 31 * kMs, "gemm");  // later: another process
   const Analysis analysis = profile(made.finish(), Rules()).analysis;
-  const auto step =
-      std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
-                   [](const StageLedger& row) { return row.stage.text() == "decode"; });
+  const auto step = std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
+                                 [](const LedgerRow& row) { return row.stage.text() == "decode"; });
   ASSERT_NE(step, analysis.ledgers.end());
   EXPECT_EQ(step->ledger.window_ns, 10 * kMs);
   EXPECT_EQ(step->ledger[Bucket::kUnattributed], 0);

@@ -50,8 +50,8 @@ struct Made {
   }
 };
 
-StageLedger phase(const char* name, std::int64_t start_ns, std::int64_t end_ns) {
-  StageLedger row;
+LedgerRow phase(const char* name, std::int64_t start_ns, std::int64_t end_ns) {
+  LedgerRow row;
   row.stage = row_name(name);
   row.device = "cuda:0";
   row.start_ns = start_ns;
@@ -62,7 +62,7 @@ StageLedger phase(const char* name, std::int64_t start_ns, std::int64_t end_ns) 
 TEST(SteadyWork, CountsWhatStartsInThePhase) {
   Made made;
   const auto windows =
-      steady_windows(made.trace, {phase("startup", 0, 500), phase("steady", 500, 2000)});
+      steady_parts(made.trace, {phase("startup", 0, 500), phase("steady", 500, 2000)});
   measure_steady(made.trace, made.stages, made.attribution, windows, made.analysis);
   ASSERT_EQ(made.analysis.kernels.size(), 2U);
   EXPECT_EQ(made.analysis.kernels[0].total_ns, 260);
@@ -77,7 +77,7 @@ TEST(SteadyWork, CountsWhatStartsInThePhase) {
 
 TEST(SteadyWork, WithoutAPhaseNothingIsKnown) {
   Made made;
-  measure_steady(made.trace, made.stages, made.attribution, steady_windows(made.trace, {}),
+  measure_steady(made.trace, made.stages, made.attribution, steady_parts(made.trace, {}),
                  made.analysis);
   EXPECT_EQ(made.analysis.kernels[0].steady_ns, std::nullopt);
   EXPECT_EQ(made.analysis.launch_groups[0].steady_ns, std::nullopt);
@@ -85,7 +85,7 @@ TEST(SteadyWork, WithoutAPhaseNothingIsKnown) {
 
 TEST(SteadyWork, ChainsOfThePhaseAreAStageOfTheirOwn) {
   const Made made;
-  const auto windows = steady_windows(made.trace, {phase("steady", 500, 2000)});
+  const auto windows = steady_parts(made.trace, {phase("steady", 500, 2000)});
   const auto chains = find_kernel_chains(made.trace, {made.trace, made.rules}, made.stages,
                                          made.attribution, windows);
   ASSERT_EQ(chains.size(), 2U);

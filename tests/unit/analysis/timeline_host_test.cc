@@ -16,7 +16,7 @@ namespace gpuwhy {
 namespace {
 
 HostTimeline host_of(const Trace& trace, std::int64_t most = 1000,
-                     const std::vector<HostWindow>& windows = {}) {
+                     const std::vector<KeptTime>& windows = {}) {
   return make_host_timeline(trace, attribute(trace, Stages()), windows, 0, 100'000, most);
 }
 

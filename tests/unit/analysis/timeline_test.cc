@@ -88,7 +88,7 @@ TEST(Timeline, GapsAreTheLedgersIdleBuckets) {
   const Profile made = profile(random_trace(3000, 7), Rules(), {true});
   const Timeline& timeline = made.timeline;
   const Analysis& analysis = made.analysis;
-  const StageLedger& capture = analysis.ledgers.back();
+  const LedgerRow& capture = analysis.ledgers.back();
   std::int64_t idle_ns = 0;
   for (const Bucket bucket :
        {Bucket::kGraph, Bucket::kSync, Bucket::kLaunchLate, Bucket::kQueued, Bucket::kStartedLate,
@@ -125,8 +125,8 @@ TEST(Timeline, GapsHaveTheCausesOfTheLedger) {
   const Profile made = profile(builder.finish(), Rules(), {true});
   const std::vector<std::string> names = gap_cause_names();
   std::map<std::string, std::int64_t> in_tables;
-  const StageLedger& capture = made.analysis.ledgers.back();
-  for (const IdleCause& cause : capture.causes) {
+  const LedgerRow& capture = made.analysis.ledgers.back();
+  for (const IdleRow& cause : capture.causes) {
     if (cause.bucket == Bucket::kLaunchLate && cause.label.kind != IdleKind::kLaunching &&
         cause.label.kind != IdleKind::kWaiting) {
       in_tables[std::string("launch_late.") +
@@ -167,7 +167,7 @@ TEST(Timeline, LargeRecordingsKeepTheirWindowsAndEveryColumn) {
   for (std::size_t i = 0; i < trace.kernels.size(); ++i) {
     busy_ns += trace.kernels.end_ns[i] - trace.kernels.start_ns[i];
     // Whatever runs in a window is there.
-    for (const TimelineWindow& window : timeline.windows) {
+    for (const CloseUp& window : timeline.windows) {
       if (trace.kernels.start_ns[i] >= window.start_ns &&
           trace.kernels.end_ns[i] <= window.end_ns) {
         const auto& starts = timeline.slices.start_ns;
@@ -195,7 +195,7 @@ std::vector<std::string> windows_of(const std::vector<std::int64_t>& starts) {
     builder.launch(thread, at_ns - 10, stream, at_ns, at_ns + 30, "gemm");
   }
   std::vector<std::string> labels;
-  for (const TimelineWindow& window : profile(builder.finish(), Rules(), {true}).timeline.windows) {
+  for (const CloseUp& window : profile(builder.finish(), Rules(), {true}).timeline.windows) {
     labels.push_back(window.label);
   }
   return labels;

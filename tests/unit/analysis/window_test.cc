@@ -65,14 +65,14 @@ Profile profile_of(Trace trace, const WindowOptions& options, const Rules& rules
   return profile(std::move(trace), rules);
 }
 
-const StageSummary& stage(const Profile& profile, const std::string& name) {
-  for (const StageSummary& row : profile.analysis.stages) {
+const StageRow& stage(const Profile& profile, const std::string& name) {
+  for (const StageRow& row : profile.analysis.stages) {
     if (row.stage.text() == name) {
       return row;
     }
   }
   ADD_FAILURE() << "no stage " << name;
-  static const StageSummary kNothing;
+  static const StageRow kNothing;
   return kNothing;
 }
 
@@ -311,7 +311,7 @@ TEST(Window, OfAnyKindKeepsTheLaws) {
     } else {
       EXPECT_EQ(made.analysis.kernel_ns, expected_ns);
     }
-    for (const StageLedger& row : made.analysis.ledgers) {
+    for (const LedgerRow& row : made.analysis.ledgers) {
       EXPECT_EQ(row.ledger.sum_ns(), row.ledger.window_ns);
     }
     for (const StageInstance& instance : made.stages.instances) {

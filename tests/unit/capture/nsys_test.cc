@@ -118,7 +118,7 @@ TEST(NsysCmd, InFull) {
   settings.trace_fork_before_exec = true;
   settings.duration_s = 30;
   settings.extra_options = {"--cuda-memory-usage=true"};
-  const Gate gate{GateWish::Kind::kMark, {"LLM", "request"}, true, ""};
+  const CaptureTrigger gate{TriggerWish::Kind::kMark, {"LLM", "request"}, true, ""};
   EXPECT_THAT(build_nsys_cmd(nsys_with({"--cuda-graph-trace", "--discard-environment",
                                         "--trace-fork-before-exec"}),
                              settings, gate, kOutput, {"/bin/x", "--output=y"}),

@@ -47,7 +47,7 @@ const MetricChange& metric_of(const Comparison& comparison, const std::string& k
 
 TEST(Compare, FiveRunsASideThatAreSlowerRegress) {
   const Comparison comparison = compare_runs(make_side(1e7, 5), make_side(1.05e7, 5), {});
-  EXPECT_EQ(comparison.verdict, Verdict::kRegress);
+  EXPECT_EQ(comparison.verdict, Decision::kRegress);
   const MetricChange& tpot = metric_of(comparison, "aggregates.tpot.p50_ns");
   EXPECT_NEAR(*tpot.ratio, 1.05, 1e-3);
   EXPECT_GT(*tpot.ratio_low, 1.04);
@@ -73,7 +73,7 @@ TEST(Compare, AnIntervalHasItsLevelAndHoldsTheOneChangeThatIsPrinted) {
   EXPECT_DOUBLE_EQ(*tpot.interval_level, 0.98);
   // Where nothing got slower, the interval is the one that shows it: its slow end is within 1 %.
   const Comparison same = compare_runs(make_side(1e7, 6), make_side(1.004e7, 6), {});
-  EXPECT_EQ(same.verdict, Verdict::kPass);
+  EXPECT_EQ(same.verdict, Decision::kPass);
   const MetricChange& row = metric_of(same, "aggregates.tpot.p50_ns");
   EXPECT_DOUBLE_EQ(*row.interval_level, 0.9);
   EXPECT_LT(*row.ratio_high, 1.01);
@@ -81,7 +81,7 @@ TEST(Compare, AnIntervalHasItsLevelAndHoldsTheOneChangeThatIsPrinted) {
 
 TEST(Compare, FourRunsCannotTellAndSayHowManyWould) {
   const Comparison comparison = compare_runs(make_side(1e7, 4), make_side(2e7, 4), {});
-  EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(comparison.verdict, Decision::kInconclusive);
   EXPECT_EQ(metric_of(comparison, "aggregates.tpot.p50_ns").repeats_needed, 5);
   EXPECT_EQ(least_repeats(0.01), 5);
   EXPECT_EQ(least_repeats(0.001), 7);  // C(12, 6) = 924
@@ -147,18 +147,18 @@ TEST(Compare, AKernelThatIsGoneOrNewIsADifferenceOfLaunches) {
 
 TEST(Compare, AnImprovementPassesAndIsNamed) {
   const Comparison comparison = compare_runs(make_side(1e7, 6), make_side(0.9e7, 6), {});
-  EXPECT_EQ(comparison.verdict, Verdict::kPass);
+  EXPECT_EQ(comparison.verdict, Decision::kPass);
   EXPECT_THAT(comparison.sentence(),
               HasSubstr("faster: time per token (p50) -10.00 % (98 % interval -10.0"));
 }
 
 TEST(Compare, LessThanTheSmallestEffectPasses) {
   const Comparison comparison = compare_runs(make_side(1e7, 9), make_side(1.003e7, 9), {});
-  EXPECT_EQ(comparison.verdict, Verdict::kPass);
+  EXPECT_EQ(comparison.verdict, Decision::kPass);
   CompareOptions strict;
   strict.smallest_effect = 0.001;
   EXPECT_EQ(compare_runs(make_side(1e7, 9), make_side(1.003e7, 9), strict).verdict,
-            Verdict::kRegress);
+            Decision::kRegress);
 }
 
 TEST(Compare, OneRunASideIsNeverAVerdict) {
@@ -168,7 +168,7 @@ TEST(Compare, OneRunASideIsNeverAVerdict) {
   base.steps = {{row_name("decode"), std::vector<double>(64, 1e7)}};
   candidate.steps = {{row_name("decode"), std::vector<double>(64, 2e7)}};
   const Comparison comparison = compare_runs({base}, {candidate}, {});
-  EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(comparison.verdict, Decision::kInconclusive);
   const MetricChange& tpot = metric_of(comparison, "aggregates.tpot.p50_ns");
   EXPECT_EQ(tpot.method, "steps of one run");
   EXPECT_DOUBLE_EQ(*tpot.ratio_low, 2.0);
@@ -181,7 +181,7 @@ TEST(Compare, AnEmptyCandidateIsNoWinWhateverIsAllowed) {
   CompareOptions options;
   options.allowed = comparable_facts();
   const Comparison comparison = compare_runs(make_side(1e7, 5), {empty}, options);
-  EXPECT_EQ(comparison.verdict, Verdict::kInvalid);
+  EXPECT_EQ(comparison.verdict, Decision::kInvalid);
   EXPECT_THAT(comparison.sentence(), HasSubstr("a run failed or is empty: empty: no kernel"));
   for (const MetricChange& row : comparison.metrics) {
     EXPECT_EQ(row.change, Change::kNotJudged);
@@ -194,13 +194,13 @@ TEST(Compare, AnotherGpuIsInvalidUnlessItIsUnderTest) {
     run.facts = {{"gpu", "1 x B200"}, {"driver", "560"}};
   }
   const Comparison comparison = compare_runs(make_side(1e7, 5), candidate, {});
-  EXPECT_EQ(comparison.verdict, Verdict::kInvalid);
+  EXPECT_EQ(comparison.verdict, Decision::kInvalid);
   ASSERT_EQ(comparison.facts.size(), 2U);
   EXPECT_EQ(comparison.facts[0].fact, "gpu");
   EXPECT_FALSE(comparison.facts[1].breaks);  // the driver is shown
   CompareOptions options;
   options.allowed = {"gpu"};
-  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Verdict::kPass);
+  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Decision::kPass);
 }
 
 TEST(Compare, OtherWorkIsInvalid) {
@@ -268,15 +268,15 @@ TEST(Compare, RecordingsOfEqualLengthAreComparedByPass) {
                         std::vector<RunSummary>(5, window(recording_ns, 80, 25'000)), {});
   };
   const Comparison equal = verdict(2'000'000);
-  EXPECT_EQ(equal.verdict, Verdict::kRegress) << equal.sentence();
+  EXPECT_EQ(equal.verdict, Decision::kRegress) << equal.sentence();
   EXPECT_THAT(equal.sentence(),
               HasSubstr("time from one forward pass to the next (median) +25.00 %"));
   ASSERT_EQ(equal.facts.size(), 1U);
   EXPECT_EQ(equal.facts[0].fact, "launches");
   EXPECT_FALSE(equal.facts[0].breaks);
-  EXPECT_EQ(verdict(1'600'000).verdict, Verdict::kInvalid) << "less work in less time";
+  EXPECT_EQ(verdict(1'600'000).verdict, Decision::kInvalid) << "less work in less time";
   EXPECT_EQ(compare_runs({make_window(2'000'000, 100)}, {make_window(2'000'000, 80)}, {}).verdict,
-            Verdict::kInvalid)
+            Decision::kInvalid)
       << "nothing tells the time of a step";
 }
 
@@ -292,11 +292,11 @@ TEST(Compare, InstancesMayDifferInRecordingsOfEqualLength) {
     run.stages[0].instances = run.stages[0].tokens.emplace(90);
   }
   const Comparison comparison = compare_runs(base, candidate, {});
-  EXPECT_EQ(comparison.verdict, Verdict::kRegress) << comparison.sentence();
+  EXPECT_EQ(comparison.verdict, Decision::kRegress) << comparison.sentence();
   for (RunSummary& run : candidate) {
     run.stages[0].tokens = 180;  // twice as many in each
   }
-  EXPECT_EQ(compare_runs(base, candidate, {}).verdict, Verdict::kInvalid);
+  EXPECT_EQ(compare_runs(base, candidate, {}).verdict, Decision::kInvalid);
 }
 
 TEST(MovedWaits, AreLessOnOneGpuAndMoreOnAnother) {
@@ -332,7 +332,7 @@ TEST(Compare, AFailedRunHasNoNumber) {
   CompareOptions options;
   options.budgets = {{"aggregates.tpot.p50_ns", {}, 6e6, {}}};
   const Comparison judged = judge_limits({failed}, options);
-  EXPECT_EQ(judged.verdict, Verdict::kInvalid);
+  EXPECT_EQ(judged.verdict, Decision::kInvalid);
   EXPECT_FALSE(judged.metrics[0].candidate.has_value());
   EXPECT_FALSE(has_failed_run(compare_runs({make_run(1e7)}, {make_run(1e7)}, {})));
 }
@@ -344,23 +344,24 @@ TEST(Compare, ALimitOnTheValueNeedsNoBase) {
   }
   CompareOptions options;
   options.budgets = {{"capture.kernel_ns", {}, 7, {}}};
-  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Verdict::kPass);
+  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Decision::kPass);
   options.budgets = {{"capture.kernel_ns", {}, 6, {}}};
-  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Verdict::kRegress);
+  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Decision::kRegress);
   options.budgets = {{"capture.kernel_ns", 0.1, {}, {}}};
-  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Verdict::kInconclusive);
+  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Decision::kInconclusive);
 }
 
 TEST(Compare, BudgetsDecideToo) {
   CompareOptions options;
   options.budgets = {{"aggregates.decode_tokens_per_s", {}, {}, 200.0}};  // there are 100
   Comparison comparison = compare_runs(make_side(1e7, 6), make_side(1e7, 6), options);
-  EXPECT_EQ(comparison.verdict, Verdict::kRegress);
+  EXPECT_EQ(comparison.verdict, Decision::kRegress);
   options.budgets = {{"aggregates.tpot.p50_ns", 0.1, {}, {}}};
-  EXPECT_EQ(compare_runs(make_side(1e7, 6), make_side(1.05e7, 6), options).verdict, Verdict::kPass);
+  EXPECT_EQ(compare_runs(make_side(1e7, 6), make_side(1.05e7, 6), options).verdict,
+            Decision::kPass);
   options.budgets = {{"no.such_key", 0.1, {}, {}}};
   comparison = compare_runs(make_side(1e7, 6), make_side(1e7, 6), options);
-  EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(comparison.verdict, Decision::kInconclusive);
   EXPECT_THAT(comparison.sentence(), HasSubstr("no run has it"));
 }
 
@@ -400,25 +401,25 @@ TEST(Compare, LimitsNeedNoBaseAndOneRunIsEnough) {
   budget.at_most = 1.1e7;
   options.budgets = {budget};
   const Comparison within = judge_limits({make_run(1e7)}, options);
-  EXPECT_EQ(within.verdict, Verdict::kPass);
+  EXPECT_EQ(within.verdict, Decision::kPass);
   EXPECT_EQ(within.sentence(), "every value is within its limit");
   ASSERT_EQ(within.metrics.size(), 1U) << "a metric without a limit is not judged";
   EXPECT_EQ(within.metrics[0].at_most, 1.1e7);
   const Comparison outside = judge_limits({make_run(1.2e7)}, options);
-  EXPECT_EQ(outside.verdict, Verdict::kRegress);
+  EXPECT_EQ(outside.verdict, Decision::kRegress);
   EXPECT_THAT(outside.sentence(), HasSubstr("outside its limit: time per token (p50)"));
   const Comparison half = judge_limits({make_run(1e7), make_run(1.2e7)}, options);
-  EXPECT_EQ(half.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(half.verdict, Decision::kInconclusive);
   EXPECT_TRUE(half.metrics[0].is_limit_above);
   EXPECT_EQ(half.metrics[0].broken_limit, 1.1e7);
   const Comparison most = judge_limits({make_run(1e7), make_run(1.2e7), make_run(1.3e7)}, options);
-  EXPECT_EQ(most.verdict, Verdict::kRegress);
+  EXPECT_EQ(most.verdict, Decision::kRegress);
   EXPECT_THAT(most.sentence(), HasSubstr("2 of 3 runs break the budget's limit"));
   RunSummary empty = make_run(1e7);
   empty.absent = "the program failed";
-  EXPECT_EQ(judge_limits({empty}, options).verdict, Verdict::kInvalid);
+  EXPECT_EQ(judge_limits({empty}, options).verdict, Decision::kInvalid);
   options.budgets[0].key = "aggregates.nosuch";
-  EXPECT_EQ(judge_limits({make_run(1e7)}, options).verdict, Verdict::kInconclusive);
+  EXPECT_EQ(judge_limits({make_run(1e7)}, options).verdict, Decision::kInconclusive);
 }
 
 // A limit that few runs break does not make a proven slowdown less certain.
@@ -434,7 +435,7 @@ TEST(Compare, ALimitDoesNotHideARegression) {
     slower.push_back(make_run(i == 0 ? 1.2011e7 : 1.2e7 + i));
   }
   const Comparison comparison = compare_runs(make_side(1e7, 8), slower, options);
-  EXPECT_EQ(comparison.verdict, Verdict::kRegress) << comparison.sentence();
+  EXPECT_EQ(comparison.verdict, Decision::kRegress) << comparison.sentence();
 }
 
 TEST(SelfTest, SaysHowFarTheRunsAreApart) {
@@ -513,7 +514,7 @@ TEST(Compare, AValueBeyondItsLimitIsNotCalledSlower) {
   CompareOptions options;
   options.budgets = {{"aggregates.tpot.p50_ns", std::nullopt, 5e6, std::nullopt}};
   const Comparison comparison = compare_runs(make_side(1e7, 6), make_side(1e7, 6), options);
-  EXPECT_EQ(comparison.verdict, Verdict::kRegress);
+  EXPECT_EQ(comparison.verdict, Decision::kRegress);
   EXPECT_THAT(comparison.sentence(),
               testing::StartsWith("outside its limit: time per token (p50)"));
   EXPECT_THAT(comparison.sentence(), testing::Not(HasSubstr("slower")));

@@ -63,24 +63,24 @@ CompareOptions allowing(std::vector<std::string> facts) {
 
 TEST(DecidingTimes, AnAllowanceForLaunchesDoesNotHideALowerPace) {
   const Comparison slower = compare_runs(timed_side(1000), timed_side(800), allowing({"launches"}));
-  EXPECT_EQ(slower.verdict, Verdict::kRegress);
+  EXPECT_EQ(slower.verdict, Decision::kRegress);
   EXPECT_THAT(slower.sentence(), HasSubstr("slower: time for the same work +24.9"));
   EXPECT_EQ(gated_metric(slower, kLength), nullptr);
   const Comparison faster = compare_runs(timed_side(800), timed_side(1000), allowing({"launches"}));
-  EXPECT_EQ(faster.verdict, Verdict::kPass);
+  EXPECT_EQ(faster.verdict, Decision::kPass);
 }
 
 TEST(DecidingTimes, OneRunPerSideOfALowerPaceIsNotDecided) {
   const Comparison comparison = compare_runs(
       {timed_run(1000, 2'000'000'000)}, {timed_run(800, 2'000'000'000)}, allowing({"launches"}));
-  EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(comparison.verdict, Decision::kInconclusive);
   EXPECT_NEAR(*gated_metric(comparison, kPace)->ratio, 1.25, 1e-9);
 }
 
 TEST(DecidingTimes, EqualLengthsOfOtherKernelsDecideNothing) {
   const Comparison comparison =
       compare_runs(timed_side(1000), timed_side(800, "other"), allowing({"launches"}));
-  EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(comparison.verdict, Decision::kInconclusive);
   EXPECT_THAT(comparison.sentence(), HasSubstr("a clock ended them"));
 }
 
@@ -92,7 +92,7 @@ TEST(DecidingTimes, TheLengthDecidesWhereTheWorkIsTheSame) {
     candidate.push_back(timed_run(1000, 2'030'000'000 + i));
   }
   const Comparison comparison = compare_runs(base, candidate, {});
-  EXPECT_EQ(comparison.verdict, Verdict::kRegress);
+  EXPECT_EQ(comparison.verdict, Decision::kRegress);
   EXPECT_NE(gated_metric(comparison, kLength), nullptr);
 }
 
@@ -105,7 +105,7 @@ TEST(DecidingTimes, MarksThatEndBeforeTheirWorkDoNotDecide) {
     candidate.push_back(marked_run(1000 + i, 12'000 + i));
   }
   const Comparison comparison = compare_runs(base, candidate, {});
-  EXPECT_EQ(comparison.verdict, Verdict::kRegress);
+  EXPECT_EQ(comparison.verdict, Decision::kRegress);
   EXPECT_THAT(comparison.sentence(), HasSubstr("decode on the GPU (median) +20"));
   EXPECT_EQ(gated_metric(comparison, "stages[stage=decode].host_median_ns"), nullptr);
 }
@@ -146,7 +146,7 @@ TEST(DistinctRuns, ARunThatIsGivenTwiceCountsOnce) {
   const Comparison comparison = compare_runs(copies(1e6, "a", 6), copies(2e6, "b", 6), {});
   EXPECT_EQ(comparison.base.size(), 1U);
   EXPECT_EQ(comparison.candidate.size(), 1U);
-  EXPECT_EQ(comparison.verdict, Verdict::kInconclusive) << "six copies are one run";
+  EXPECT_EQ(comparison.verdict, Decision::kInconclusive) << "six copies are one run";
   ASSERT_EQ(comparison.repeated.size(), 10U);
   EXPECT_EQ(comparison.repeated[0].label, "a1");
   EXPECT_EQ(comparison.repeated[0].same_as, "a0");
@@ -160,11 +160,11 @@ TEST(DistinctRuns, RunsWithoutIdentityAreAllKept) {
 
 TEST(DistinctRuns, TheSameRunOnBothSidesIsNotComparable) {
   const Comparison comparison = compare_runs(copies(1e6, "a", 1), copies(1e6, "a", 1), {});
-  EXPECT_EQ(comparison.verdict, Verdict::kInvalid);
+  EXPECT_EQ(comparison.verdict, Decision::kInvalid);
   EXPECT_THAT(comparison.sentence(), HasSubstr("the same run is on both sides"));
   EXPECT_FALSE(has_failed_run(comparison));
   EXPECT_NE(compare_runs(copies(1e6, "a", 1), copies(1e6, "a", 1), allowing({"runs"})).verdict,
-            Verdict::kInvalid);
+            Decision::kInvalid);
 }
 
 TEST(DistinctRuns, SelfTestsAndLimitsCountARunOnce) {
@@ -202,11 +202,11 @@ TEST(DecidingTimes, ATimeThatNoRunHasDoesNotDecide) {
     sides[i % 2].push_back(run);
   }
   const Comparison comparison = compare_runs(sides[0], sides[1], {});
-  EXPECT_EQ(comparison.verdict, Verdict::kPass) << comparison.sentence();
+  EXPECT_EQ(comparison.verdict, Decision::kPass) << comparison.sentence();
   EXPECT_EQ(gated_metric(comparison, kLength), nullptr);
   // Where one run has it, what the others lack is told.
   sides[0][0].metrics[1].value = 5;
-  EXPECT_EQ(compare_runs(sides[0], sides[1], {}).verdict, Verdict::kInconclusive);
+  EXPECT_EQ(compare_runs(sides[0], sides[1], {}).verdict, Decision::kInconclusive);
 }
 
 }  // namespace

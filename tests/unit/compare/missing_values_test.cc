@@ -36,7 +36,7 @@ TEST(MissingValues, ALimitThatIsBrokenWhereItWasMeasuredIsBroken) {
   for (const auto& runs : {std::vector{run_of(1.2e7), run_without_value()},
                            std::vector{run_without_value(), run_of(1.2e7)}}) {
     const Comparison outside = judge_limits(runs, at_most(1.1e7));
-    EXPECT_EQ(outside.verdict, Verdict::kRegress) << outside.sentence();
+    EXPECT_EQ(outside.verdict, Decision::kRegress) << outside.sentence();
     EXPECT_EQ(outside.outcome, "outside its limit");
     EXPECT_THAT(
         outside.reasons,
@@ -44,13 +44,13 @@ TEST(MissingValues, ALimitThatIsBrokenWhereItWasMeasuredIsBroken) {
     EXPECT_EQ(outside.metrics[0].candidate, 1.2e7);
     EXPECT_EQ(outside.metrics[0].missing_runs, 1);
     const Comparison with_base = compare_runs({run_of(1e7), run_of(1.01e7)}, runs, at_most(1.1e7));
-    EXPECT_EQ(with_base.verdict, Verdict::kRegress) << with_base.sentence();
+    EXPECT_EQ(with_base.verdict, Decision::kRegress) << with_base.sentence();
   }
 }
 
 TEST(MissingValues, ALimitThatIsKeptWhereItWasMeasuredIsNotDecided) {
   const Comparison open = judge_limits({run_without_value(), run_of(1e7)}, at_most(1.1e7));
-  EXPECT_EQ(open.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(open.verdict, Decision::kInconclusive);
   EXPECT_EQ(open.outcome, "not decided");
   EXPECT_THAT(open.reasons, HasSubstr("1 of 2 runs has no value"));
 }
@@ -58,14 +58,14 @@ TEST(MissingValues, ALimitThatIsKeptWhereItWasMeasuredIsNotDecided) {
 TEST(Limits, AreAddedToTheTestAgainstTheBaselineAndDoNotReplaceIt) {
   // One run per side, 11 % slower: within its limit, and not decided.
   const Comparison open = compare_runs({run_of(1e7)}, {run_of(1.11e7)}, at_most(1e9));
-  EXPECT_EQ(open.verdict, Verdict::kInconclusive) << open.sentence();
+  EXPECT_EQ(open.verdict, Decision::kInconclusive) << open.sentence();
   EXPECT_THAT(open.reasons, HasSubstr("one run per side"));
   // Beyond its limit is broken, whatever the test says, and the numbers are in the sentence.
   const Comparison outside = compare_runs({run_of(1e7)}, {run_of(1.11e7)}, at_most(1.1e7));
-  EXPECT_EQ(outside.verdict, Verdict::kRegress);
+  EXPECT_EQ(outside.verdict, Decision::kRegress);
   EXPECT_THAT(outside.reasons, HasSubstr("11.1 ms (at most 11.0 ms)"));
   // Without a baseline the limit is all there is.
-  EXPECT_EQ(judge_limits({run_of(1.11e7)}, at_most(1e9)).verdict, Verdict::kPass);
+  EXPECT_EQ(judge_limits({run_of(1.11e7)}, at_most(1e9)).verdict, Decision::kPass);
 }
 
 TEST(MissingValues, ASideWithoutKernelsIsNotComparableAndDidNotFail) {
@@ -75,7 +75,7 @@ TEST(MissingValues, ASideWithoutKernelsIsNotComparableAndDidNotFail) {
   CompareOptions options;
   options.allowed = comparable_facts();
   const Comparison comparison = compare_runs({run_of(1e7)}, {on_cpu}, options);
-  EXPECT_EQ(comparison.verdict, Verdict::kInvalid);
+  EXPECT_EQ(comparison.verdict, Decision::kInvalid);
   EXPECT_FALSE(has_failed_run(comparison));
   EXPECT_EQ(comparison.sentence(),
             "not comparable: gpu_work: the candidate recorded no kernel, the base 10 launches");

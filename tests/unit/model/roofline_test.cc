@@ -19,9 +19,9 @@ RooflineInput busy(double dram, double compute) {
 }
 
 TEST(Roofline, TheCeilingReachedBounds) {
-  EXPECT_EQ(roofline(busy(0.8, 0.3), roofs()).bound, Bound::kMemory);
-  EXPECT_EQ(roofline(busy(0.3, 0.8), roofs()).bound, Bound::kCompute);
-  EXPECT_EQ(roofline(busy(0.7, 0.8), roofs()).bound, Bound::kCompute);
+  EXPECT_EQ(roofline(busy(0.8, 0.3), roofs()).bound, BoundBy::kMemory);
+  EXPECT_EQ(roofline(busy(0.3, 0.8), roofs()).bound, BoundBy::kCompute);
+  EXPECT_EQ(roofline(busy(0.7, 0.8), roofs()).bound, BoundBy::kCompute);
 }
 
 TEST(Roofline, AnyLevelOfMemoryCounts) {
@@ -29,7 +29,7 @@ TEST(Roofline, AnyLevelOfMemoryCounts) {
   input.l2_fraction = 0.9;
   input.l1_fraction = 0.5;
   const Roofline result = roofline(input, roofs());
-  EXPECT_EQ(result.bound, Bound::kMemory);
+  EXPECT_EQ(result.bound, BoundBy::kMemory);
   EXPECT_EQ(result.memory_level, "l2");
   EXPECT_DOUBLE_EQ(*result.sol_fraction, 0.9);
 }
@@ -37,12 +37,12 @@ TEST(Roofline, AnyLevelOfMemoryCounts) {
 TEST(Roofline, FarFromBothCeilingsIsLatency) {
   RooflineInput input = busy(0.59, 0.1);
   input.no_eligible_fraction = 0.51;
-  EXPECT_EQ(roofline(input, roofs()).bound, Bound::kLatency);
+  EXPECT_EQ(roofline(input, roofs()).bound, BoundBy::kLatency);
   input.dram_fraction = 0.6;
-  EXPECT_EQ(roofline(input, roofs()).bound, Bound::kMemory);
+  EXPECT_EQ(roofline(input, roofs()).bound, BoundBy::kMemory);
   input.dram_fraction = 0.59;
   input.no_eligible_fraction = 0.5;
-  EXPECT_EQ(roofline(input, roofs()).bound, Bound::kLatency) << "whatever it waits for";
+  EXPECT_EQ(roofline(input, roofs()).bound, BoundBy::kLatency) << "whatever it waits for";
   input.theoretical_occupancy_fraction = 0.49;
   EXPECT_THAT(roofline(input, roofs()).reason, ::testing::HasSubstr("its launch allows"));
 }
@@ -65,12 +65,12 @@ TEST(Roofline, ShortAndSmallIsLaunch) {
   RooflineInput input = busy(0.9, 0.1);
   input.duration_ns = 4999;
   input.waves = 0.99;
-  EXPECT_EQ(roofline(input, roofs()).bound, Bound::kLaunch);
+  EXPECT_EQ(roofline(input, roofs()).bound, BoundBy::kLaunch);
   input.waves = 1;
-  EXPECT_EQ(roofline(input, roofs()).bound, Bound::kMemory);
+  EXPECT_EQ(roofline(input, roofs()).bound, BoundBy::kMemory);
   input.waves = 0.5;
   input.workload_duration_ns = 6000;  // the workload's duration decides where it is known
-  EXPECT_EQ(roofline(input, roofs()).bound, Bound::kMemory);
+  EXPECT_EQ(roofline(input, roofs()).bound, BoundBy::kMemory);
 }
 
 TEST(Roofline, FlopsAgainstTheRoofMayExceedThePipesShare) {
@@ -83,7 +83,7 @@ TEST(Roofline, FlopsAgainstTheRoofMayExceedThePipesShare) {
   EXPECT_DOUBLE_EQ(*result.flops_per_s, 64e12);
   EXPECT_DOUBLE_EQ(*result.compute_fraction, 0.64);
   EXPECT_DOUBLE_EQ(*result.dram_bytes_per_s, 1e12);
-  EXPECT_EQ(result.bound, Bound::kCompute);
+  EXPECT_EQ(result.bound, BoundBy::kCompute);
 }
 
 TEST(Roofline, MemoryShareFromBytesWhereTheProfilerGaveNone) {
@@ -92,12 +92,12 @@ TEST(Roofline, MemoryShareFromBytesWhereTheProfilerGaveNone) {
   input.dram_bytes = 0.9e6;
   const Roofline result = roofline(input, roofs());
   EXPECT_DOUBLE_EQ(*result.memory_fraction, 0.9);
-  EXPECT_EQ(result.bound, Bound::kMemory);
+  EXPECT_EQ(result.bound, BoundBy::kMemory);
 }
 
 TEST(Roofline, NoCountersNoClass) {
   const Roofline result = roofline(RooflineInput(), roofs());
-  EXPECT_EQ(result.bound, Bound::kUnknown);
+  EXPECT_EQ(result.bound, BoundBy::kUnknown);
   EXPECT_FALSE(result.sol_fraction);
   EXPECT_NE(result.reason.find("n/a"), std::string::npos);
 }

@@ -221,12 +221,12 @@ TEST(MetricJudgement, AgreesWithTheNumbersBesideIt) {
 // The time of a step that the summary tells is the one by which a comparison decides.
 TEST(StepTime, IsTheSameInReportsAndComparisons) {
   Metrics metrics;
-  StageSummary& stage = metrics.stages.emplace_back();
+  StageRow& stage = metrics.stages.emplace_back();
   stage.stage = row_name("step");
   stage.num_instances = 6;
   stage.median_ns = 152 * kMs;
   stage.total_ns = 918 * kMs;
-  StepMetrics& steps = metrics.steps.emplace_back();
+  StepRow& steps = metrics.steps.emplace_back();
   steps.stage = row_name("step");
   steps.gpu_window_median_ns = 116 * kMs;
   steps.period_median_ns = 150 * kMs;

@@ -38,7 +38,7 @@ TEST(MeasuredChange, HasTheMeanOfTheStepsWhereItDiffersFromTheMedian) {
   Comparison comparison;
   comparison.base = {"a"};
   comparison.candidate = {"b"};
-  comparison.verdict = Verdict::kInconclusive;
+  comparison.verdict = Decision::kInconclusive;
   comparison.metrics = {make_row(150e6, 129e6, 0.86)};
   comparison.metrics[0].key = "steps[stage=step].period_median_ns";
   PairedSteps steps;

@@ -95,14 +95,14 @@ void expect_numbers_of(const Comparison& comparison, const std::string& page,
     const Json* truth = find_path(json, parse_path(key));
     ASSERT_NE(truth, nullptr) << key;
     EXPECT_EQ(to_json_line(*truth), value) << key;
-    const Unit unit =
+    const CellFormat unit =
         key.ends_with(".ratio") || key.ends_with("ratio_low") || key.ends_with("ratio_high")
-            ? Unit::kRatio
+            ? CellFormat::kRatio
         : key.ends_with("difference_ns") || key.ends_with("launches_ns") ||
                 key.ends_with("calls_ns") || key.ends_with("duration_ns") ||
                 key.ends_with("not_in_rows_ns")
-            ? Unit::kDifference
-            : Unit::kDuration;
+            ? CellFormat::kDifference
+            : CellFormat::kDuration;
     EXPECT_EQ(words, shown({cell_of(*truth), unit, ""})) << key;
     ++count;
   }
@@ -112,7 +112,7 @@ void expect_numbers_of(const Comparison& comparison, const std::string& page,
 
 TEST(ComparisonPage, EveryNumberIsTheJsons) {
   const Comparison comparison = comparison_of("kernel", 6);
-  EXPECT_EQ(comparison.verdict, Verdict::kRegress);
+  EXPECT_EQ(comparison.verdict, Decision::kRegress);
   const std::string page = comparison_page(comparison, 20);
   expect_numbers_of(comparison, page, 37);
   EXPECT_THAT(page, HasSubstr(">Slower</h2>"));

@@ -65,7 +65,7 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   analysis.kernel_ns = 12'000'000;
   analysis.stage_source = "NVTX domain LLM";
   for (const char* stage : {"prefill", "decode", "vision"}) {
-    StageSummary row;
+    StageRow row;
     row.stage = row_name(stage);
     row.num_instances = 3;
     row.total_ns = 15'000'000;
@@ -84,12 +84,12 @@ Analysis whole(const std::string& name = "gemv_kernel") {
                        .busy_ns = 12'000'000,
                        .num_kernels = 40,
                        .busy_stage = {}}};
-  StageLedger ledger{row_name("decode"), "cuda:0", 3, {}};
+  LedgerRow ledger{row_name("decode"), "cuda:0", 3, {}};
   ledger.ledger.window_ns = 15'000'000;
   ledger.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = 5'000'000;
   ledger.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kLaunchLate)] = 10'000'000;
   analysis.ledgers = {ledger};
-  KernelRecord kernel;
+  KernelRow kernel;
   kernel.kernel_name = kernel.short_name = name;
   kernel.stage = row_name(name);
   kernel.family = "gemv";
@@ -190,15 +190,15 @@ TEST(TerminalTable, IsFittedToTheWidth) {
   section.id = "kernels";
   section.title = "Kernels";
   ReportTable& table = section.tables.emplace_back();
-  table.columns = {{"stage", "", Unit::kText},
-                   {"kernels per layer", "", Unit::kCount},
-                   {"never known", "", Unit::kDuration},
-                   {"kernel", "", Unit::kName}};
+  table.columns = {{"stage", "", CellFormat::kText},
+                   {"kernels per layer", "", CellFormat::kCount},
+                   {"never known", "", CellFormat::kDuration},
+                   {"kernel", "", CellFormat::kName}};
   ReportRow& row = table.rows.emplace_back();
-  row.cells = {{std::string(30, 's'), Unit::kText, ""},
-               {12.0, Unit::kCount, ""},
-               {std::monostate(), Unit::kDuration, ""},
-               {std::string(50, 'k'), Unit::kName, ""}};
+  row.cells = {{std::string(30, 's'), CellFormat::kText, ""},
+               {12.0, CellFormat::kCount, ""},
+               {std::monostate(), CellFormat::kDuration, ""},
+               {std::string(50, 'k'), CellFormat::kName, ""}};
   const auto widest = [&](std::size_t width) {
     std::size_t most = 0;
     const std::string text = terminal_text(document, {width, false});

@@ -22,7 +22,7 @@ Metrics metrics_with(const std::string& name, std::size_t num_kernels) {
   analysis.devices.push_back(
       {.device = "cuda:0", .name = name, .busy_ns = 1000, .num_kernels = 1, .busy_stage = {}});
   for (std::size_t i = 0; i < num_kernels; ++i) {
-    KernelRecord row;
+    KernelRow row;
     row.kernel_name = name + std::to_string(i);
     row.short_name = row.kernel_name;
     row.device = "cuda:0";

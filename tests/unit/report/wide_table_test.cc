@@ -17,18 +17,18 @@ Document wide_document(std::size_t num_numbers) {
   section.id = "wide";
   section.title = "Wide";
   ReportTable& table = section.tables.emplace_back();
-  table.columns = {{"stage", "", Unit::kName}, {"what", "", Unit::kText}};
+  table.columns = {{"stage", "", CellFormat::kName}, {"what", "", CellFormat::kText}};
   for (std::size_t i = 0; i < num_numbers; ++i) {
-    table.columns.push_back({fmt::format("column{}", i), "", Unit::kDuration});
+    table.columns.push_back({fmt::format("column{}", i), "", CellFormat::kDuration});
   }
-  table.columns.push_back({"verdict", "", Unit::kText});
+  table.columns.push_back({"verdict", "", CellFormat::kText});
   for (const char* stage : {"prefill", "decode"}) {
     ReportRow& row = table.rows.emplace_back();
-    row.cells = {{stage, Unit::kName, ""}, {"same kernel", Unit::kText, ""}};
+    row.cells = {{stage, CellFormat::kName, ""}, {"same kernel", CellFormat::kText, ""}};
     for (std::size_t i = 0; i < num_numbers; ++i) {
-      row.cells.push_back({static_cast<double>(1'000'000 * (i + 1)), Unit::kDuration, ""});
+      row.cells.push_back({static_cast<double>(1'000'000 * (i + 1)), CellFormat::kDuration, ""});
     }
-    row.cells.push_back({"GPU mostly idle", Unit::kText, ""});
+    row.cells.push_back({"GPU mostly idle", CellFormat::kText, ""});
   }
   return document;
 }

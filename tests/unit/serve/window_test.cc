@@ -15,7 +15,7 @@ namespace {
 
 TEST(Window, EachEngineFindsItsWordInTheBody) {
   EXPECT_EQ(window_body({}, false), "{}");
-  WindowWish wish;
+  RecordingPeriod wish;
   wish.num_steps = 20;
   EXPECT_EQ(window_body(wish, false), R"({"num_steps": 20, "max_iterations": 20})");
   wish.stage = "decode";
@@ -67,7 +67,7 @@ TEST(Window, IsAsLongAsTheLoadUnlessItIsLimited) {
   EXPECT_THAT(whole.made, ElementsAre("open", "close"));
   Calls part;
   part.lasts_until_closed = true;
-  WindowWish wish;
+  RecordingPeriod wish;
   wish.after_s = 1;
   wish.num_seconds = 1;
   EXPECT_TRUE(record_part(wish, part.calls()));
@@ -76,7 +76,7 @@ TEST(Window, IsAsLongAsTheLoadUnlessItIsLimited) {
 
 TEST(Window, IsNeverOpenedAfterTheLoadNorLeftOpen) {
   Calls late;
-  WindowWish wish;
+  RecordingPeriod wish;
   wish.after_s = 1;
   EXPECT_FALSE(record_part(wish, late.calls()));
   EXPECT_THAT(late.made, IsEmpty());
@@ -117,7 +117,7 @@ TEST(Window, AFileThatWasThereIsNotNewUnlessItChanged) {
 }
 
 TEST(Window, ARecordingMustHoldTheStepsAskedFor) {
-  const auto found = [](const WindowWish& wish, std::map<std::string, std::int64_t> instances,
+  const auto found = [](const RecordingPeriod& wish, std::map<std::string, std::int64_t> instances,
                         std::int64_t open_ns = 0) {
     std::vector<std::string> sentences;
     for (const Breach& breach : check_window("nsys", wish, instances, open_ns)) {
@@ -127,7 +127,7 @@ TEST(Window, ARecordingMustHoldTheStepsAskedFor) {
     }
     return sentences;
   };
-  WindowWish steps;
+  RecordingPeriod steps;
   steps.num_steps = 20;
   EXPECT_THAT(found(steps, {{"prefill", 4}, {"decode", 12}, {"mixed", 4}, {"idle", 50}}),
               IsEmpty());
@@ -142,7 +142,7 @@ TEST(Window, ARecordingMustHoldTheStepsAskedFor) {
   EXPECT_THAT(found(steps, {{"decode", 1}}), IsEmpty());
   EXPECT_THAT(found(steps, {{"prefill", 9}}),
               ElementsAre("1 step of decode was asked for, and 0 are in the recording"));
-  WindowWish seconds;
+  RecordingPeriod seconds;
   seconds.num_seconds = 5;
   EXPECT_THAT(found(seconds, {}, 5'000'000'000), IsEmpty());
   EXPECT_THAT(found(seconds, {}), IsEmpty());

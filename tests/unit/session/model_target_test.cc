@@ -94,7 +94,7 @@ TEST(Target, FactsOfTheModelAreCountedNotCopied) {
 
 TEST(Target, WithoutAGpuCostsAreThereAndRatiosAreNot) {
   Analysis analysis;
-  StageSummary& prefill = analysis.stages.emplace_back();
+  StageRow& prefill = analysis.stages.emplace_back();
   prefill.stage = row_name("prefill");
   prefill.num_instances = 1;
   prefill.total_ns = 1000;
@@ -108,7 +108,7 @@ TEST(Target, WithoutAGpuCostsAreThereAndRatiosAreNot) {
   const auto efficiency_on = [&](const std::string& machine_gpu) {
     Profile profile;
     profile.analysis = analysis;
-    Evidence evidence;
+    Besides evidence;
     evidence.model = EfficiencySetup();
     evidence.model->llm = model->llm;
     evidence.model->gpu.reason = machine_gpu.empty() ? "no_gpu" : "";

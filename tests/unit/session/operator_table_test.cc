@@ -76,7 +76,7 @@ TEST(OperatorTable, OfABundleOfAnEarlierVersionIsFound) {
   std::filesystem::create_directories(bundle.path() / "stage1");
   write_file(bundle.path() / "stage1/operators.csv",
              "kind,stage,op,calls,total_ns\nstage,a,,1,100\noperator,a,ADD,1,90\n");
-  Evidence evidence;
+  Besides evidence;
   read_operators(bundle.path(), evidence);
   EXPECT_TRUE(evidence.operators);
 }
@@ -87,7 +87,7 @@ TEST(OperatorTable, AWordOfARowIsNoStage) {
   write_file(bundle.path() / layout::kOperatorTable,
              "kind,stage,op,calls,total_ns\noperator,capture,ADD,1,90\noperator,capture,MUL,1,80\n"
              "operator,,SUB,1,70\n");
-  Evidence evidence;
+  Besides evidence;
   read_operators(bundle.path(), evidence);
   ASSERT_TRUE(evidence.operators);
   ASSERT_EQ(evidence.operators->rows.size(), 3U);
@@ -99,7 +99,7 @@ TEST(OperatorTable, AWordOfARowIsNoStage) {
 
 TEST(OperatorTable, OfABundleIsTakenWhereNothingBetterIsKnown) {
   const TemporaryDirectory bundle;
-  Evidence none;
+  Besides none;
   read_operators(bundle.path(), none);
   EXPECT_FALSE(none.operators);
   EXPECT_TRUE(none.diagnostics.empty());
@@ -107,7 +107,7 @@ TEST(OperatorTable, OfABundleIsTakenWhereNothingBetterIsKnown) {
   std::filesystem::create_directories(bundle.path() / "baseline");
   write_file(bundle.path() / layout::kOperatorTable,
              "kind,stage,op,calls,total_ns\nstage,a,,1,100\noperator,a,ADD,1,90\nbroken\n");
-  Evidence one;
+  Besides one;
   read_operators(bundle.path(), one);
   ASSERT_TRUE(one.operators);
   EXPECT_EQ(one.operators->covered_ns, 90);
@@ -120,7 +120,7 @@ TEST(OperatorTable, OfABundleIsTakenWhereNothingBetterIsKnown) {
   EXPECT_EQ(better.analysis.operators->source, "Kineto");
 
   write_file(bundle.path() / layout::kOperatorTable, "no table\n");
-  Evidence broken;
+  Besides broken;
   read_operators(bundle.path(), broken);
   EXPECT_FALSE(broken.operators);
   ASSERT_EQ(broken.diagnostics.size(), 1U);

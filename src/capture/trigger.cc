@@ -11,7 +11,7 @@
 //
 // What it cannot know: whether a range that was seen without a profiler is entered again under one.
 // The contract checks that afterwards.
-#include "capture/gate.h"
+#include "capture/trigger.h"
 
 #include <algorithm>
 #include <array>
@@ -86,22 +86,22 @@ const SeenMark* find_seen(const std::vector<SeenMark>& seen, const StageMark& ma
   return found == seen.end() ? nullptr : &*found;
 }
 
-Gate gate_on(const SeenMark& seen, std::string reason) {
-  return {GateWish::Kind::kMark, seen.mark, seen.is_registered, std::move(reason),
+CaptureTrigger trigger_on(const SeenMark& seen, std::string reason) {
+  return {TriggerWish::Kind::kMark, seen.mark, seen.is_registered, std::move(reason),
           static_cast<std::int64_t>(seen.count)};
 }
 
-Gate automatic_gate(const std::vector<SeenMark>& seen) {
+CaptureTrigger automatic_trigger(const std::vector<SeenMark>& seen) {
   for (const char* domain : {"LLM", ""}) {
     for (const std::string_view name : kStageNames) {
       if (const SeenMark* found = find_seen(seen, {domain, std::string(name)})) {
-        return gate_on(*found,
-                       fmt::format("the widest mark of the baseline pass, entered {}",
-                                   found->count == 1 ? "once" : count_of(found->count, "time")));
+        return trigger_on(*found,
+                          fmt::format("the widest mark of the baseline pass, entered {}",
+                                      found->count == 1 ? "once" : count_of(found->count, "time")));
       }
     }
   }
-  return {GateWish::Kind::kEverything, {}, false, "the baseline pass saw no mark of a stage"};
+  return {TriggerWish::Kind::kEverything, {}, false, "the baseline pass saw no mark of a stage"};
 }
 
 // From the most to the least specific explanation: no ranges at all, swapped, misspelled.
@@ -144,65 +144,65 @@ std::string escaped_for_ncu(std::string_view name) {
 
 }  // namespace
 
-GateWish parse_gate(std::string_view text) {
+TriggerWish parse_trigger(std::string_view text) {
   if (text == "auto") {
-    return {GateWish::Kind::kAuto, {}};
+    return {TriggerWish::Kind::kAuto, {}};
   }
   if (text == "none") {
-    return {GateWish::Kind::kEverything, {}};
+    return {TriggerWish::Kind::kEverything, {}};
   }
   if (text == "cuda_profiler_api") {
-    return {GateWish::Kind::kCudaProfilerApi, {}};
+    return {TriggerWish::Kind::kCudaProfilerApi, {}};
   }
-  return {GateWish::Kind::kMark, parse_mark(text)};
+  return {TriggerWish::Kind::kMark, parse_mark(text)};
 }
 
 // Without a baseline pass a mark is taken on trust.
-Gate choose_gate(const GateWish& wish, const std::vector<SeenMark>* seen) {
+CaptureTrigger choose_trigger(const TriggerWish& wish, const std::vector<SeenMark>* seen) {
   switch (wish.kind) {
-    case GateWish::Kind::kEverything:
-      return {GateWish::Kind::kEverything, {}, false, "run.gate=none"};
-    case GateWish::Kind::kCudaProfilerApi:
-      return {GateWish::Kind::kCudaProfilerApi, {}, false, "the program opens it itself"};
-    case GateWish::Kind::kAuto:
-      return seen != nullptr ? automatic_gate(*seen)
-                             : Gate{GateWish::Kind::kEverything,
-                                    {},
-                                    false,
-                                    "no baseline pass recorded which marks exist"};
-    case GateWish::Kind::kMark:
+    case TriggerWish::Kind::kEverything:
+      return {TriggerWish::Kind::kEverything, {}, false, "run.gate=none"};
+    case TriggerWish::Kind::kCudaProfilerApi:
+      return {TriggerWish::Kind::kCudaProfilerApi, {}, false, "the program opens it itself"};
+    case TriggerWish::Kind::kAuto:
+      return seen != nullptr ? automatic_trigger(*seen)
+                             : CaptureTrigger{TriggerWish::Kind::kEverything,
+                                              {},
+                                              false,
+                                              "no baseline pass recorded which marks exist"};
+    case TriggerWish::Kind::kMark:
       break;
   }
   if (seen == nullptr) {
-    return {GateWish::Kind::kMark, wish.mark, false, "run.gate"};
+    return {TriggerWish::Kind::kMark, wish.mark, false, "run.gate"};
   }
   const SeenMark* found = find_seen(*seen, wish.mark);
   if (found == nullptr) {
     throw would_not_fire(wish.mark, *seen);
   }
-  return gate_on(*found, "run.gate");
+  return trigger_on(*found, "run.gate");
 }
 
-std::vector<std::string> nsys_gate_options(const Gate& gate) {
+std::vector<std::string> nsys_trigger_options(const CaptureTrigger& gate) {
   // The end of the range is ignored: other requests follow, and the default end policy sends
   // SIGTERM to the program.
   switch (gate.kind) {
-    case GateWish::Kind::kMark: {
+    case TriggerWish::Kind::kMark: {
       const std::string domain = gate.mark.domain.empty() ? "" : "@" + gate.mark.domain;
       return {"--capture-range=nvtx", "--nvtx-capture=" + gate.mark.name + domain,
               "--capture-range-end=none"};
     }
-    case GateWish::Kind::kCudaProfilerApi:
+    case TriggerWish::Kind::kCudaProfilerApi:
       return {"--capture-range=cudaProfilerApi", "--capture-range-end=stop"};
-    case GateWish::Kind::kAuto:
-    case GateWish::Kind::kEverything:
+    case TriggerWish::Kind::kAuto:
+    case TriggerWish::Kind::kEverything:
       break;
   }
   return {};
 }
 
-std::map<std::string, std::string> nsys_gate_environment(const Gate& gate) {
-  if (gate.kind == GateWish::Kind::kMark && !gate.is_registered) {
+std::map<std::string, std::string> nsys_trigger_environment(const CaptureTrigger& gate) {
+  if (gate.kind == TriggerWish::Kind::kMark && !gate.is_registered) {
     return {{"NSYS_NVTX_PROFILER_REGISTER_ONLY", "0"}};
   }
   return {};

@@ -18,7 +18,7 @@ struct PlannedOutput {
 };
 
 // Forecast for an analysis. Memory is the peak resident set.
-struct MemoryPlan {
+struct ReadingNeed {
   std::uint64_t load_bytes = 0;         // while the file is read, or one file of a job
   std::uint64_t window_bytes = 0;       // of load_bytes, what a file takes only while it is read
   std::uint64_t peak_bytes = 0;         // of all
@@ -37,13 +37,13 @@ struct PlannedReading {
 
 // Files that are read at the same time: one for each thread, and fewer where what each takes while
 // it is read does not fit into the limit beside the rows of all.
-unsigned files_at_once(const MemoryPlan& plan, const PlannedReading& reading);
+unsigned files_at_once(const ReadingNeed& plan, const PlannedReading& reading);
 
 // The plan for reading that many files at the same time.
-MemoryPlan with_files_at_once(MemoryPlan plan, unsigned num_files);
+ReadingNeed with_files_at_once(ReadingNeed plan, unsigned num_files);
 
 // From row counts alone; the recording is not read. Of a job, the files are read one by one.
-MemoryPlan plan_memory(const TraceOutline& outline, const PlannedOutput& output);
+ReadingNeed reading_need(const TraceOutline& outline, const PlannedOutput& output);
 
 // Number of events of a common mix whose analysis fits; 0 if none.
 std::uint64_t events_that_fit(std::uint64_t memory_bytes);

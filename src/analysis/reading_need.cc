@@ -18,7 +18,7 @@
 // Correlation ids with holes make the index of calls temporarily up to eight times larger. Texts
 // are estimated from a sample. Joined counters (--ncu) are not included. Other C libraries retain
 // more freed memory. The spare eighth is for those.
-#include "analysis/memory_plan.h"
+#include "analysis/reading_need.h"
 
 #include <algorithm>
 
@@ -111,8 +111,8 @@ std::uint64_t analysis_bytes(const TraceOutline& outline, const PlannedOutput& o
 
 }  // namespace
 
-MemoryPlan plan_memory(const TraceOutline& outline, const PlannedOutput& output) {
-  MemoryPlan plan;
+ReadingNeed reading_need(const TraceOutline& outline, const PlannedOutput& output) {
+  ReadingNeed plan;
   const std::uint64_t columns = column_bytes(outline);
   const std::uint64_t window = std::min(kWindowBytes, outline.file_bytes);
   plan.window_bytes = window;
@@ -136,7 +136,7 @@ MemoryPlan plan_memory(const TraceOutline& outline, const PlannedOutput& output)
   return plan;
 }
 
-unsigned files_at_once(const MemoryPlan& plan, const PlannedReading& reading) {
+unsigned files_at_once(const ReadingNeed& plan, const PlannedReading& reading) {
   const std::uint64_t most = std::min<std::uint64_t>(std::max(1U, reading.num_threads),
                                                      std::max<std::size_t>(1, reading.num_files));
   if (!reading.limit_bytes || plan.window_bytes == 0) {
@@ -146,7 +146,7 @@ unsigned files_at_once(const MemoryPlan& plan, const PlannedReading& reading) {
   return static_cast<unsigned>(std::min(most, 1 + left / plan.window_bytes));
 }
 
-MemoryPlan with_files_at_once(MemoryPlan plan, unsigned num_files) {
+ReadingNeed with_files_at_once(ReadingNeed plan, unsigned num_files) {
   plan.load_bytes += (std::max(1U, num_files) - 1) * plan.window_bytes;
   plan.peak_bytes = std::max(plan.peak_bytes, plan.load_bytes);
   plan.coarse_peak_bytes = std::max(plan.coarse_peak_bytes, plan.load_bytes);
@@ -158,8 +158,8 @@ std::uint64_t events_that_fit(std::uint64_t memory_bytes) {
   TraceOutline pair;
   pair.num_kernels = 1'000'000;
   pair.num_calls = 1'000'000;
-  const std::uint64_t fixed = plan_memory({}, {}).peak_bytes;
-  const std::uint64_t two_million = plan_memory(pair, {}).peak_bytes - fixed;
+  const std::uint64_t fixed = reading_need({}, {}).peak_bytes;
+  const std::uint64_t two_million = reading_need(pair, {}).peak_bytes - fixed;
   const double pairs = static_cast<double>(memory_bytes - std::min(fixed, memory_bytes)) /
                        static_cast<double>(two_million);
   return static_cast<std::uint64_t>(pairs * 2e6);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gates as both tools want them; where ncu is installed its own parser judges the expressions.
-#include "capture/gate.h"
+#include "capture/trigger.h"
 
 #include <cstdlib>
 
@@ -11,11 +11,11 @@
 namespace gpuwhy {
 namespace {
 
-using Kind = GateWish::Kind;
+using Kind = TriggerWish::Kind;
 
 void expect_refused(const char* text, const std::string& reason, const std::string& hint) {
   SCOPED_TRACE(text);
-  expect_error([&] { parse_gate(text); }, ErrorKind::kUsage,
+  expect_error([&] { parse_trigger(text); }, ErrorKind::kUsage,
                AllOf(HasSubstr("would open no capture"), HasSubstr(reason)), HasSubstr(hint));
 }
 
@@ -31,21 +31,21 @@ NcuTool ncu_with(std::vector<std::string> options) {
 }
 
 TEST(ParseGate, Words) {
-  EXPECT_EQ(parse_gate("auto").kind, Kind::kAuto);
-  EXPECT_EQ(parse_gate("none").kind, Kind::kEverything);
-  EXPECT_EQ(parse_gate("cuda_profiler_api").kind, Kind::kCudaProfilerApi);
+  EXPECT_EQ(parse_trigger("auto").kind, Kind::kAuto);
+  EXPECT_EQ(parse_trigger("none").kind, Kind::kEverything);
+  EXPECT_EQ(parse_trigger("cuda_profiler_api").kind, Kind::kCudaProfilerApi);
 }
 
 TEST(ParseGate, MarksInBothSpellings) {
   for (const char* text : {"LLM:request", "LLM@request"}) {
-    const GateWish wish = parse_gate(text);
+    const TriggerWish wish = parse_trigger(text);
     EXPECT_EQ(wish.kind, Kind::kMark);
     EXPECT_EQ(wish.mark, (StageMark{"LLM", "request"})) << text;
   }
-  EXPECT_EQ(parse_gate(":forward pass").mark, (StageMark{"", "forward pass"}));
-  EXPECT_EQ(parse_gate("my domain:step:1").mark, (StageMark{"my domain", "step:1"}))
+  EXPECT_EQ(parse_trigger(":forward pass").mark, (StageMark{"", "forward pass"}));
+  EXPECT_EQ(parse_trigger("my domain:step:1").mark, (StageMark{"my domain", "step:1"}))
       << "the first colon parts them: ranges have colons more often than domains";
-  EXPECT_EQ(parse_gate("prefill:decode").mark, (StageMark{"prefill", "decode"}))
+  EXPECT_EQ(parse_trigger("prefill:decode").mark, (StageMark{"prefill", "decode"}))
       << "both are stages, so nothing tells that they are swapped";
 }
 
@@ -67,16 +67,17 @@ TEST(ParseGate, WhatNoToolCouldMatchIsRefusedWithItsReason) {
 }
 
 TEST(ParseGate, HostileTextIsShownSafely) {
-  expect_error([] { parse_gate("\x1b[31m"); }, ErrorKind::kUsage,
+  expect_error([] { parse_trigger("\x1b[31m"); }, ErrorKind::kUsage,
                AllOf(HasSubstr("\\x1b[31m"), Not(HasSubstr("\x1b"))), _);
 }
 
 TEST(ChooseGate, WithoutABaselinePass) {
-  EXPECT_EQ(choose_gate(parse_gate("auto"), nullptr).kind, Kind::kEverything);
-  EXPECT_THAT(choose_gate(parse_gate("auto"), nullptr).reason, HasSubstr("no baseline pass"));
-  EXPECT_EQ(choose_gate(parse_gate("none"), nullptr).kind, Kind::kEverything);
-  EXPECT_EQ(choose_gate(parse_gate("cuda_profiler_api"), nullptr).kind, Kind::kCudaProfilerApi);
-  const Gate gate = choose_gate(parse_gate("LLM:anything"), nullptr);
+  EXPECT_EQ(choose_trigger(parse_trigger("auto"), nullptr).kind, Kind::kEverything);
+  EXPECT_THAT(choose_trigger(parse_trigger("auto"), nullptr).reason, HasSubstr("no baseline pass"));
+  EXPECT_EQ(choose_trigger(parse_trigger("none"), nullptr).kind, Kind::kEverything);
+  EXPECT_EQ(choose_trigger(parse_trigger("cuda_profiler_api"), nullptr).kind,
+            Kind::kCudaProfilerApi);
+  const CaptureTrigger gate = choose_trigger(parse_trigger("LLM:anything"), nullptr);
   EXPECT_EQ(gate.kind, Kind::kMark);
   EXPECT_EQ(gate.mark, (StageMark{"LLM", "anything"}));
   EXPECT_FALSE(gate.is_registered) << "unknown, so nsys must look at all strings";
@@ -85,22 +86,22 @@ TEST(ChooseGate, WithoutABaselinePass) {
 TEST(ChooseGate, AutoTakesTheWidestMark) {
   const std::vector<SeenMark> marks = {seen("", "request"), seen("LLM", "decode_step"),
                                        seen("LLM", "prefill", false), seen("LLM", "other")};
-  const Gate gate = choose_gate(parse_gate("auto"), &marks);
+  const CaptureTrigger gate = choose_trigger(parse_trigger("auto"), &marks);
   EXPECT_EQ(gate.kind, Kind::kMark);
   EXPECT_EQ(gate.mark, (StageMark{"LLM", "prefill"})) << "domain LLM before the default domain";
   EXPECT_FALSE(gate.is_registered);
   EXPECT_THAT(gate.reason, HasSubstr("entered 3 times"));
 
   const std::vector<SeenMark> plain = {seen("", "decode_step"), seen("", "decode")};
-  EXPECT_EQ(choose_gate(parse_gate("auto"), &plain).mark, (StageMark{"", "decode"}));
-  EXPECT_TRUE(choose_gate(parse_gate("auto"), &plain).is_registered);
+  EXPECT_EQ(choose_trigger(parse_trigger("auto"), &plain).mark, (StageMark{"", "decode"}));
+  EXPECT_TRUE(choose_trigger(parse_trigger("auto"), &plain).is_registered);
 }
 
 TEST(ChooseGate, AutoRecordsEverythingWhereNoStageIsMarked) {
   const std::vector<SeenMark> foreign = {seen("NCCL", "ncclAllReduce"), seen("other", "request")};
   const std::vector<SeenMark> nothing;
   for (const std::vector<SeenMark>* marks : {&foreign, &nothing}) {
-    const Gate gate = choose_gate(parse_gate("auto"), marks);
+    const CaptureTrigger gate = choose_trigger(parse_trigger("auto"), marks);
     EXPECT_EQ(gate.kind, Kind::kEverything);
     EXPECT_THAT(gate.reason, HasSubstr("no mark of a stage"));
   }
@@ -108,20 +109,22 @@ TEST(ChooseGate, AutoRecordsEverythingWhereNoStageIsMarked) {
 
 TEST(ChooseGate, TheOtherWishesDoNotLookAtMarks) {
   const std::vector<SeenMark> marks = {seen("LLM", "request")};
-  EXPECT_EQ(choose_gate(parse_gate("none"), &marks).kind, Kind::kEverything);
-  EXPECT_EQ(choose_gate(parse_gate("cuda_profiler_api"), &marks).kind, Kind::kCudaProfilerApi);
+  EXPECT_EQ(choose_trigger(parse_trigger("none"), &marks).kind, Kind::kEverything);
+  EXPECT_EQ(choose_trigger(parse_trigger("cuda_profiler_api"), &marks).kind,
+            Kind::kCudaProfilerApi);
 }
 
 TEST(ChooseGate, AMarkMustHaveBeenSeen) {
   const std::vector<SeenMark> marks = {seen("LLM", "request", false), seen("Engine", "step")};
-  EXPECT_EQ(choose_gate(parse_gate("Engine:step"), &marks).mark, (StageMark{"Engine", "step"}));
-  EXPECT_TRUE(choose_gate(parse_gate("Engine:step"), &marks).is_registered);
-  EXPECT_FALSE(choose_gate(parse_gate("LLM:request"), &marks).is_registered);
+  EXPECT_EQ(choose_trigger(parse_trigger("Engine:step"), &marks).mark,
+            (StageMark{"Engine", "step"}));
+  EXPECT_TRUE(choose_trigger(parse_trigger("Engine:step"), &marks).is_registered);
+  EXPECT_FALSE(choose_trigger(parse_trigger("LLM:request"), &marks).is_registered);
 
   const auto expect_not_fired = [&](const std::vector<SeenMark>& in, const char* gate,
                                     const std::string& message, const std::string& hint) {
     SCOPED_TRACE(gate);
-    expect_error([&] { choose_gate(parse_gate(gate), &in); }, ErrorKind::kContract,
+    expect_error([&] { choose_trigger(parse_trigger(gate), &in); }, ErrorKind::kContract,
                  HasSubstr(message), HasSubstr(hint));
   };
   expect_not_fired(marks, "step:Engine", "range and domain are swapped", "run.gate=Engine:step");
@@ -137,7 +140,7 @@ TEST(ChooseGate, AListOfSeenMarksStaysShort) {
     marks.push_back(seen("D", ("range number " + std::to_string(i)).c_str()));
   }
   try {
-    choose_gate(parse_gate("zzzzzzzz:yyyyyyyyyyy"), &marks);
+    choose_trigger(parse_trigger("zzzzzzzz:yyyyyyyyyyy"), &marks);
     ADD_FAILURE() << "no Error was thrown";
   } catch (const Error& error) {
     EXPECT_THAT(error.hint(), HasSubstr("range number 7"));
@@ -146,27 +149,27 @@ TEST(ChooseGate, AListOfSeenMarksStaysShort) {
 }
 
 TEST(NsysGate, Options) {
-  Gate gate{Kind::kMark, {"LLM", "request"}, true, ""};
-  EXPECT_THAT(nsys_gate_options(gate),
+  CaptureTrigger gate{Kind::kMark, {"LLM", "request"}, true, ""};
+  EXPECT_THAT(nsys_trigger_options(gate),
               ElementsAre("--capture-range=nvtx", "--nvtx-capture=request@LLM",
                           "--capture-range-end=none"));
   gate.mark.domain = "";
-  EXPECT_THAT(nsys_gate_options(gate), Contains("--nvtx-capture=request"));
+  EXPECT_THAT(nsys_trigger_options(gate), Contains("--nvtx-capture=request"));
   gate.kind = Kind::kCudaProfilerApi;
-  EXPECT_THAT(nsys_gate_options(gate),
+  EXPECT_THAT(nsys_trigger_options(gate),
               ElementsAre("--capture-range=cudaProfilerApi", "--capture-range-end=stop"));
   gate.kind = Kind::kEverything;
-  EXPECT_THAT(nsys_gate_options(gate), IsEmpty());
+  EXPECT_THAT(nsys_trigger_options(gate), IsEmpty());
 }
 
 TEST(NsysGate, StringsThatAreNotRegisteredMustBeLookedAt) {
-  Gate gate{Kind::kMark, {"LLM", "request"}, false, ""};
-  EXPECT_THAT(nsys_gate_environment(gate),
+  CaptureTrigger gate{Kind::kMark, {"LLM", "request"}, false, ""};
+  EXPECT_THAT(nsys_trigger_environment(gate),
               ElementsAre(Pair("NSYS_NVTX_PROFILER_REGISTER_ONLY", "0")));
   gate.is_registered = true;
-  EXPECT_THAT(nsys_gate_environment(gate), IsEmpty());
+  EXPECT_THAT(nsys_trigger_environment(gate), IsEmpty());
   for (const Kind kind : {Kind::kEverything, Kind::kCudaProfilerApi}) {
-    EXPECT_THAT(nsys_gate_environment({kind, {}, false, ""}), IsEmpty());
+    EXPECT_THAT(nsys_trigger_environment({kind, {}, false, ""}), IsEmpty());
   }
 }
 

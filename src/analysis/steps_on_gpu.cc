@@ -22,7 +22,7 @@
 //
 // A stage that is not a step (a whole decode loop, a user's range) keeps the window of its mark,
 // extended to the end of its last GPU work.
-#include "analysis/step_windows.h"
+#include "analysis/steps_on_gpu.h"
 
 #include <algorithm>
 #include <map>
@@ -57,14 +57,14 @@ class Collector {
     }
   }
 
-  std::vector<StepWindow> finish() {
-    for (StepWindow& window : windows_) {
+  std::vector<StepOnGpu> finish() {
+    for (StepOnGpu& window : windows_) {
       // Only copies.
       if (window.gpu_start_ns == INT64_MAX) {
         window.gpu_start_ns = first_copy_ns_.at(key_of(window.instance, window.device));
       }
     }
-    sort_runs(windows_, [](const StepWindow& a, const StepWindow& b) {
+    sort_runs(windows_, [](const StepOnGpu& a, const StepOnGpu& b) {
       return std::pair(a.instance, a.device) < std::pair(b.instance, b.device);
     });
     return std::move(windows_);
@@ -91,7 +91,7 @@ class Collector {
       }
       last = {key, entry->second};
     }
-    StepWindow& window = windows_[last.window];
+    StepOnGpu& window = windows_[last.window];
     window.gpu_end_ns = std::max(window.gpu_end_ns, end_ns);
     if (begins_step) {
       window.gpu_start_ns = std::min(window.gpu_start_ns, start_ns);
@@ -101,7 +101,7 @@ class Collector {
     }
   }
 
-  std::vector<StepWindow> windows_;
+  std::vector<StepOnGpu> windows_;
   std::unordered_map<std::uint64_t, std::size_t> index_;
   std::unordered_map<std::uint64_t, std::int64_t> first_copy_ns_;
   Last outer_;
@@ -167,9 +167,9 @@ std::vector<std::uint32_t> find_parents(const Stages& stages) {
 // They are of a step that was not recorded.
 std::vector<std::int64_t> ends_of_earlier_work(const Trace& trace, const Stages& stages,
                                                const Attribution& attribution,
-                                               const std::vector<StepWindow>& windows) {
+                                               const std::vector<StepOnGpu>& windows) {
   std::vector<std::int64_t> first_ns(trace.devices.size(), INT64_MAX);
-  for (const StepWindow& window : windows) {
+  for (const StepOnGpu& window : windows) {
     if (is_step(stages, stages.instances[window.instance])) {
       first_ns[window.device] = std::min(first_ns[window.device], window.gpu_start_ns);
     }
@@ -189,8 +189,8 @@ std::vector<std::int64_t> ends_of_earlier_work(const Trace& trace, const Stages&
 // Sets periods and ledger windows of the steps of one lane, in order of their GPU work. `reach_ns`
 // is the end of earlier work.
 void divide_lane(const Stages& stages, const std::vector<std::uint32_t>& parents,
-                 std::int64_t reach_ns, std::vector<StepWindow*>& lane) {
-  sort_runs(lane, [](const StepWindow* a, const StepWindow* b) {
+                 std::int64_t reach_ns, std::vector<StepOnGpu*>& lane) {
+  sort_runs(lane, [](const StepOnGpu* a, const StepOnGpu* b) {
     return std::tuple(a->gpu_start_ns, a->gpu_end_ns, a->instance) <
            std::tuple(b->gpu_start_ns, b->gpu_end_ns, b->instance);
   });
@@ -201,11 +201,11 @@ void divide_lane(const Stages& stages, const std::vector<std::uint32_t>& parents
   const std::int64_t longest_idle_ns =
       kPauseSteps * lower_median(std::move(distances_ns)).value_or(0);
   for (std::size_t i = 0; i < lane.size(); ++i) {
-    StepWindow& step = *lane[i];
+    StepOnGpu& step = *lane[i];
     const StageInstance& mark = stages.instances[step.instance];
     step.start_ns = std::min(step.gpu_start_ns, std::max(mark.start_ns, reach_ns));
     if (i > 0) {
-      StepWindow& before = *lane[i - 1];
+      StepOnGpu& before = *lane[i - 1];
       const StageInstance& mark_before = stages.instances[before.instance];
       const std::int64_t done_ns = std::max(reach_ns, mark_before.end_ns);
       // A step of another loop does not continue this one.
@@ -227,12 +227,12 @@ void divide_lane(const Stages& stages, const std::vector<std::uint32_t>& parents
 
 // Windows of other stages: from the start of the mark to its end or that of the last own work, but
 // not into the next instance of the same stage on the same thread.
-void keep_marks(const Stages& stages, std::vector<StepWindow>& windows) {
+void keep_marks(const Stages& stages, std::vector<StepOnGpu>& windows) {
   std::vector<std::int64_t> end_ns(stages.instances.size());
   for (std::size_t i = 0; i < stages.instances.size(); ++i) {
     end_ns[i] = stages.instances[i].end_ns;
   }
-  for (const StepWindow& window : windows) {
+  for (const StepOnGpu& window : windows) {
     end_ns[window.instance] = std::max(end_ns[window.instance], window.gpu_end_ns);
   }
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> last;  // (stage, thread)
@@ -245,7 +245,7 @@ void keep_marks(const Stages& stages, std::vector<StepWindow>& windows) {
       entry->second = i;
     }
   }
-  for (StepWindow& window : windows) {
+  for (StepOnGpu& window : windows) {
     if (!is_step(stages, stages.instances[window.instance])) {
       window.start_ns = stages.instances[window.instance].start_ns;
       window.end_ns = end_ns[window.instance];
@@ -255,19 +255,19 @@ void keep_marks(const Stages& stages, std::vector<StepWindow>& windows) {
 
 }  // namespace
 
-std::vector<StepWindow> find_step_windows(const Trace& trace, const Stages& stages,
-                                          const Attribution& attribution) {
+std::vector<StepOnGpu> find_step_windows(const Trace& trace, const Stages& stages,
+                                         const Attribution& attribution) {
   Collector collector;
   collector.add(trace.kernels, attribution.kernels, true);
   collector.add(trace.graphs, attribution.graphs, true);
   collector.add(trace.copies, attribution.copies, false);
-  std::vector<StepWindow> windows = collector.finish();
+  std::vector<StepOnGpu> windows = collector.finish();
   keep_marks(stages, windows);
 
   const std::vector<bool> is_concurrent = processes_with_concurrent_steps(trace, stages);
   const std::vector<std::uint32_t> parents = find_parents(stages);
-  std::map<Lane, std::vector<StepWindow*>> lanes;
-  for (StepWindow& window : windows) {
+  std::map<Lane, std::vector<StepOnGpu*>> lanes;
+  for (StepOnGpu& window : windows) {
     const StageInstance& mark = stages.instances[window.instance];
     if (!is_step(stages, mark) || mark.thread == kNone) {
       continue;

@@ -4,7 +4,7 @@
 //
 // This file knows just enough of JSON to find where values end (brackets outside of strings), in
 // constant memory and without recursion, so that nesting of any depth is only a number.
-#include "ingest/json_window.h"
+#include "ingest/json_buffer.h"
 
 #include <cstring>
 
@@ -48,15 +48,15 @@ class Nesting {
 
 }  // namespace
 
-JsonWindow::JsonWindow(GzipReader& source) : source_(source), buffer_(kSize + kPadding, '\0') {}
+JsonBuffer::JsonBuffer(GzipReader& source) : source_(source), buffer_(kSize + kPadding, '\0') {}
 
-void JsonWindow::consume(std::size_t count) {
+void JsonBuffer::consume(std::size_t count) {
   begin_ += count;
   offset_ += count;
 }
 
 // Moves the rest to the front first, and grows only if the window is full.
-bool JsonWindow::fill() {
+bool JsonBuffer::fill() {
   if (begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= begin_;
@@ -80,7 +80,7 @@ bool JsonWindow::fill() {
   return end_ > before;
 }
 
-char JsonWindow::peek() {
+char JsonBuffer::peek() {
   do {
     while (begin_ < end_ && is_blank(buffer_[begin_])) {
       consume(1);
@@ -89,7 +89,7 @@ char JsonWindow::peek() {
   return begin_ == end_ ? '\0' : buffer_[begin_];
 }
 
-bool JsonWindow::take(char expected) {
+bool JsonBuffer::take(char expected) {
   if (peek() != expected) {
     return false;
   }
@@ -97,7 +97,7 @@ bool JsonWindow::take(char expected) {
   return true;
 }
 
-std::string JsonWindow::take_value(std::size_t limit) {
+std::string JsonBuffer::take_value(std::size_t limit) {
   std::string value;
   bool is_short = true;
   const auto keep = [&](char c) {

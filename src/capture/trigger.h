@@ -30,7 +30,7 @@ struct SeenMark {
 };
 
 // The user's choice of what starts the recording.
-struct GateWish {
+struct TriggerWish {
   enum class Kind {
     kAuto,             // the widest mark seen, if any
     kEverything,       // everything is recorded
@@ -44,11 +44,11 @@ struct GateWish {
 // Parses "auto", "none", "cuda_profiler_api" or "DOMAIN:RANGE" (":RANGE" in the default domain;
 // "DOMAIN@RANGE" is accepted too). Throws kUsage, with the reason, for what no tool could match:
 // wildcards, several ranges, no name, range and domain swapped.
-GateWish parse_gate(std::string_view text);
+TriggerWish parse_trigger(std::string_view text);
 
 // What starts the recording.
-struct Gate {
-  GateWish::Kind kind = GateWish::Kind::kEverything;  // never kAuto
+struct CaptureTrigger {
+  TriggerWish::Kind kind = TriggerWish::Kind::kEverything;  // never kAuto
   StageMark mark;
   bool is_registered = false;
   std::string reason;            // a sentence: why this gate
@@ -56,12 +56,12 @@ struct Gate {
 };
 
 // `seen` is null if no pass looked. Throws kContract if the range is known not to occur.
-Gate choose_gate(const GateWish& wish, const std::vector<SeenMark>* seen);
+CaptureTrigger choose_trigger(const TriggerWish& wish, const std::vector<SeenMark>* seen);
 
 // For nsys: RANGE@DOMAIN, only one. The recording continues to the end of the program, which is not
 // killed.
-std::vector<std::string> nsys_gate_options(const Gate& gate);
-std::map<std::string, std::string> nsys_gate_environment(const Gate& gate);
+std::vector<std::string> nsys_trigger_options(const CaptureTrigger& gate);
+std::map<std::string, std::string> nsys_trigger_environment(const CaptureTrigger& gate);
 
 // For ncu: DOMAIN@RANGE/ for push/pop ranges, DOMAIN@RANGE for start/end ranges, any number of
 // them.

@@ -2,7 +2,7 @@
 //
 // The verdict of a comparison, with its reasons in one sentence. A reason that several metrics have
 // is said once.
-#include "compare/verdict.h"
+#include "compare/decision.h"
 
 #include <algorithm>
 #include <cmath>
@@ -176,7 +176,7 @@ void decide(const CompareOptions& options, Comparison& comparison) {
   };
   const bool is_gated = std::ranges::any_of(metrics, &MetricChange::is_gated);
   if (!broken.empty()) {
-    comparison.verdict = Verdict::kInvalid;
+    comparison.verdict = Decision::kInvalid;
     comparison.outcome = has_failed_run(comparison) ? "a run failed or is empty"
                          : has_base                 ? "not comparable"
                                                     : "not judged";
@@ -188,15 +188,15 @@ void decide(const CompareOptions& options, Comparison& comparison) {
           has_failed_run(comparison) ? "a run failed or is empty" : "the runs are not comparable";
     }
   } else if (has_gated(metrics, Change::kWorse)) {
-    comparison.verdict = Verdict::kRegress;
+    comparison.verdict = Decision::kRegress;
     tell_regression(comparison);
   } else if (!is_gated || has_gated(metrics, Change::kUnclear)) {
-    comparison.verdict = Verdict::kInconclusive;
+    comparison.verdict = Decision::kInconclusive;
     comparison.outcome = "not decided";
     comparison.reasons =
         is_gated ? listed(metrics, is(Change::kUnclear)) : "no run has a time to judge by";
   } else {
-    comparison.verdict = Verdict::kPass;
+    comparison.verdict = Decision::kPass;
     const std::string better = listed(metrics, is(Change::kBetter));
     comparison.outcome = better.empty() ? "" : "faster";
     comparison.reasons = better.empty() ? passed_sentence(options, metrics, has_base) : better;

@@ -14,7 +14,7 @@
 namespace gpuwhy {
 
 // One stage instance on one GPU.
-struct StepWindow {
+struct StepOnGpu {
   std::uint32_t instance = 0;  // into Stages::instances
   std::uint16_t device = 0;    // into Trace::devices
   // GPU window: from its first own kernel or graph to the end of its last own work.
@@ -30,7 +30,7 @@ struct StepWindow {
 };
 
 // Windows of all instances with GPU work, by instance, then device.
-std::vector<StepWindow> find_step_windows(const Trace& trace, const Stages& stages,
-                                          const Attribution& attribution);
+std::vector<StepOnGpu> find_step_windows(const Trace& trace, const Stages& stages,
+                                         const Attribution& attribution);
 
 }  // namespace gpuwhy

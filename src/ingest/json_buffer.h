@@ -12,13 +12,13 @@ namespace gpuwhy {
 
 // A window that moves forward over a long JSON text. Consumed text makes room for more; the window
 // grows only if more is requested without consuming.
-class JsonWindow {
+class JsonBuffer {
  public:
   static constexpr std::size_t kSize = 1 << 20;       // initially
   static constexpr std::size_t kMostSize = 64 << 20;  // no event is this long
   static constexpr std::size_t kPadding = 64;         // readable bytes after the text, for SIMD
 
-  explicit JsonWindow(GzipReader& source);
+  explicit JsonBuffer(GzipReader& source);
 
   // Text that was read and not consumed. A parser may write into it, and into one byte after it.
   char* data() { return buffer_.data() + begin_; }
