@@ -219,6 +219,7 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
   MetricChange row;
   row.key = metric.key;
   row.unit = metric.unit;
+  row.stage = metric.stage;
   row.is_larger_better = metric.is_larger_better;
   const MetricBudget* budget = budget_of(options, metric.key);
   row.is_gated = metric.is_gated || budget != nullptr;
@@ -376,7 +377,7 @@ MetricChange absent_metric(const MetricBudget& budget) {
 // Equal lengths of recordings that hold different work do not mean equal speed.
 void make_length_unclear(const std::string& why, std::vector<MetricChange>& metrics) {
   for (MetricChange& row : metrics) {
-    if (row.key == "stages[stage=all].host_median_ns" && row.is_gated) {
+    if (row.key == kLengthKey && row.is_gated) {
       row.change = Change::kUnclear;
       row.reason = why;
       row.repeats_needed.reset();

@@ -20,9 +20,6 @@
 namespace gpuwhy {
 namespace {
 
-constexpr const char* kLengthKey = "stages[stage=all].host_median_ns";
-constexpr const char* kPaceKey = "pace.time_ns";
-
 using Sides = std::array<std::vector<RunSummary>*, 2>;
 
 RunMetric* metric_of(RunSummary& run, const std::string& key) {

@@ -10,12 +10,11 @@
 // What this gets wrong: passes of one run that differ much, a prefill and decodes of one CUDA graph
 // each for example, are one mean.
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include <fmt/format.h>
 
-#include "compare/compare.h"
+#include "compare/breakdown.h"
 
 namespace gpuwhy {
 namespace {
@@ -66,34 +65,27 @@ ModelPassChange change_of_pass(const RunSummary& base, const ModelPassAmount& be
   change.num_layers = before.num_layers;
   change.base_passes = before.num_passes;
   change.candidate_passes = after.num_passes;
-  struct Ordered {
-    std::size_t order;
-    ModelPartChange part;
-  };
-  std::vector<Ordered> rows;
-  std::map<PartKey, PartSum> others = parts_of_pass(candidate, after);
-  for (const auto& [key, sum] : parts_of_pass(base, before)) {
-    const auto other = others.find(key);
-    const bool has_other = other != others.end();
-    rows.push_back({sum.order,
-                    {key.first, key.second, sum.kernel(), has_other ? other->second.kernel() : "",
-                     of_one_pass(sum.total_ns, before),
-                     has_other ? of_one_pass(other->second.total_ns, after) : 0}});
-    others.erase(key);
+  std::vector<std::pair<std::size_t, ModelPartChange>> rows;  // by their order in a pass
+  for_each_pair(parts_of_pass(base, before), parts_of_pass(candidate, after),
+                [&](const PartKey& key, const PartSum* of_base, const PartSum* of_candidate) {
+                  const auto time_of = [](const PartSum* sum, const ModelPassAmount& pass) {
+                    return sum == nullptr ? 0 : of_one_pass(sum->total_ns, pass);
+                  };
+                  const auto kernel_of = [](const PartSum* sum) {
+                    return sum == nullptr ? "" : sum->kernel();
+                  };
+                  const TimeChange sides{time_of(of_base, before), time_of(of_candidate, after)};
+                  change.base_ns += sides.base_ns;
+                  change.candidate_ns += sides.candidate_ns;
+                  rows.push_back({(of_base == nullptr ? of_candidate : of_base)->order,
+                                  {sides, key.first, key.second, kernel_of(of_base),
+                                   kernel_of(of_candidate)}});
+                });
+  std::ranges::stable_sort(rows, {}, &std::pair<std::size_t, ModelPartChange>::first);
+  for (auto& [order, part] : rows) {
+    change.parts.push_back(std::move(part));
   }
-  for (const auto& [key, sum] : others) {
-    rows.push_back(
-        {sum.order,
-         {key.first, key.second, "", sum.kernel(), 0, of_one_pass(sum.total_ns, after)}});
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const Ordered& a, const Ordered& b) {
-    return std::pair(-std::abs(a.part.difference_ns()), a.order) <
-           std::pair(-std::abs(b.part.difference_ns()), b.order);
-  });
-  change.parts.reserve(rows.size());
-  for (Ordered& row : rows) {
-    change.parts.push_back(std::move(row.part));
-  }
+  sort_by_difference(change.parts);
   return change;
 }
 
@@ -111,22 +103,6 @@ std::string why_no_model(const RunSummary& base, const RunSummary& candidate) {
 }
 
 }  // namespace
-
-std::int64_t ModelPassChange::base_ns() const {
-  std::int64_t sum_ns = 0;
-  for (const ModelPartChange& part : parts) {
-    sum_ns += part.base_ns;
-  }
-  return sum_ns;
-}
-
-std::int64_t ModelPassChange::candidate_ns() const {
-  std::int64_t sum_ns = 0;
-  for (const ModelPartChange& part : parts) {
-    sum_ns += part.candidate_ns;
-  }
-  return sum_ns;
-}
 
 ModelComparison model_changes(const RunSummary& base, const RunSummary& candidate) {
   ModelComparison comparison;

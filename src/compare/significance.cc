@@ -28,12 +28,12 @@ std::string key_of(const KernelAmount& kernel) {
   return kernel.stage.text() + '\n' + kernel.device + '\n' + kernel.name;
 }
 
-std::string key_of(const OperatorAmount& row) {
+std::string key_of(const ShapedOperator& row) {
   return row.stage.text() + '\n' + row.name + '\n' + row.shape;
 }
 
 // The row that stands for several of the same name.
-std::optional<std::string> key_of_all(const OperatorAmount& row) {
+std::optional<std::string> key_of_all(const ShapedOperator& row) {
   return row.shape.empty() ? std::nullopt
                            : std::optional(row.stage.text() + '\n' + row.name + '\n');
 }

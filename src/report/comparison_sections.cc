@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "report/comparison.h"
 #include "report/comparison_parts.h"
+#include "report/comparison_tables.h"
 
 namespace gpuwhy {
 
@@ -145,71 +146,68 @@ Section verdict_section(const Comparison& comparison) {
 }  // namespace
 
 Section fingerprint_section(const Comparison& comparison) {
+  using F = FactDifference;
+  const ChangeColumns<F> columns = {
+      {{"fact", "fact", CellFormat::kText, false, true}, &F::fact},
+      {{"effect", "breaks", CellFormat::kText},
+       [](const F& row) { return row.breaks ? "not comparable" : "shown"; }},
+      {{"base", "base", CellFormat::kName}, &F::base},
+      {{"candidate", "candidate", CellFormat::kName}, &F::candidate},
+      {{"why", "sentence", CellFormat::kText}, &F::sentence}};
   Section section;
   section.id = "fingerprint";
   section.title = "What differs in the workload";
-  ReportTable table;
-  table.columns = {{"fact", "fact", CellFormat::kText, false, true},
-                   {"effect", "breaks", CellFormat::kText},
-                   {"base", "base", CellFormat::kName},
-                   {"candidate", "candidate", CellFormat::kName},
-                   {"why", "sentence", CellFormat::kText}};
-  std::size_t place = 0;
-  for (const FactDifference& row : comparison.facts) {
-    const std::string key = fmt::format("fingerprint[{}].", place++);
-    table.rows.push_back({{text_value(row.fact),
-                           text_value(row.breaks ? "not comparable" : "shown"),
-                           {row.base, CellFormat::kName, key + "base"},
-                           {row.candidate, CellFormat::kName, key + "candidate"},
-                           text_value(row.sentence)},
-                          "",
-                          false});
-  }
-  if (table.rows.empty()) {
+  if (comparison.facts.empty()) {
     section.paragraphs.emplace_back(
         "GPU, model, inputs and command are the same, as far as they were recorded.");
-  } else {
-    section.tables.push_back(std::move(table));
+    return section;
+  }
+  section.tables.push_back(empty_table(columns));
+  for (const FactDifference& row : comparison.facts) {
+    add_row(columns, row, "", section.tables.back());
   }
   return section;
 }
 
 namespace {
 
-ReportRow metric_row(const MetricChange& row, std::size_t place) {
-  const std::string key = fmt::format("metrics[{}].", place);
-  return {{text_value(row.is_gated ? "gate" : ""),
-           {cell_of(row.base), metric_unit(row), key + "base"},
-           {cell_of(row.candidate), metric_unit(row), key + "candidate"},
-           {cell_of(row.ratio), CellFormat::kRatio, key + "ratio"},
-           text_value(gate_limit_text(row)),
-           {interval_text(row), CellFormat::kRate, ""},
-           {row.p ? fmt::format("{:.2g}", *row.p) : "n/a", CellFormat::kRate, ""},
-           {metric_label(row.key), CellFormat::kName, key + "key"},
-           text_value(metric_judgement(row))},
-          "",
-          false};
+// Adds a metric; its values are shown by its unit.
+void add_metric(const ChangeColumns<MetricChange>& columns, const Comparison& comparison,
+                std::size_t place, ReportTable& table) {
+  const MetricChange& row = comparison.metrics[place];
+  ReportRow& made = add_row(columns, row, fmt::format("metrics[{}].", place), table);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (table.columns[i].unit == CellFormat::kDuration) {
+      made.cells[i].unit = metric_unit(row);
+    }
+  }
 }
 
 }  // namespace
 
 ReportTable metrics_table(const Comparison& comparison, const MetricFilter& keep) {
-  ReportTable table;
-  table.columns = {{"role", "gated", CellFormat::kText},
-                   {"base", "base", CellFormat::kDuration},
-                   {"candidate", "candidate", CellFormat::kDuration},
-                   {"change", "ratio", CellFormat::kRatio},
-                   {"limit", "limit_fraction", CellFormat::kText},
-                   {"interval (level)", "ratio_low", CellFormat::kRate},
-                   {"p", "p", CellFormat::kRate},
-                   {"metric", "key", CellFormat::kName, false, true},
-                   {"judged", "change", CellFormat::kText}};
+  using M = MetricChange;
+  const ChangeColumns<M> columns = {
+      {{"role", "gated", CellFormat::kText},
+       [](const M& row) { return row.is_gated ? "gate" : ""; }},
+      {{"base", "base", CellFormat::kDuration}, [](const M& row) { return cell_of(row.base); }},
+      {{"candidate", "candidate", CellFormat::kDuration},
+       [](const M& row) { return cell_of(row.candidate); }},
+      {{"change", "ratio", CellFormat::kRatio}, [](const M& row) { return cell_of(row.ratio); }},
+      {{"limit", "limit_fraction", CellFormat::kText}, gate_limit_text},
+      {{"interval (level)", "ratio_low", CellFormat::kRate}, interval_text},
+      {{"p", "p", CellFormat::kRate},
+       [](const M& row) { return row.p ? fmt::format("{:.2g}", *row.p) : "n/a"; }},
+      {{"metric", "key", CellFormat::kName, false, true},
+       [](const M& row) { return metric_label(row.key); }},
+      {{"judged", "change", CellFormat::kText}, metric_judgement}};
+  ReportTable table = empty_table(columns);
   // Gated metrics first. The place is the index in the document, so it counts in both rounds.
   for (const bool gated : {true, false}) {
     for (std::size_t i = 0; i < comparison.metrics.size(); ++i) {
       const MetricChange& row = comparison.metrics[i];
       if (row.is_gated == gated && keep(row)) {
-        table.rows.push_back(metric_row(row, i));
+        add_metric(columns, comparison, i, table);
       }
     }
   }
@@ -265,25 +263,20 @@ Section metrics_section(const Comparison& comparison, bool has_all) {
 }
 
 Section limits_section(const Comparison& comparison) {
+  using M = MetricChange;
+  const ChangeColumns<M> columns = {{{"median", "candidate", CellFormat::kDuration},
+                                     [](const M& row) { return cell_of(row.candidate); }},
+                                    {{"limit", "limit", CellFormat::kText}, limit_text},
+                                    {{"metric", "key", CellFormat::kName, false, true},
+                                     [](const M& row) { return metric_label(row.key); }},
+                                    {{"judged", "change", CellFormat::kText}, metric_judgement}};
   Section section;
   section.id = "metrics";
   section.title = "Values and their limits";
-  ReportTable table;
-  table.columns = {{"median", "candidate", CellFormat::kDuration},
-                   {"limit", "limit", CellFormat::kText},
-                   {"metric", "key", CellFormat::kName, false, true},
-                   {"judged", "change", CellFormat::kText}};
+  section.tables.push_back(empty_table(columns));
   for (std::size_t i = 0; i < comparison.metrics.size(); ++i) {
-    const MetricChange& row = comparison.metrics[i];
-    const std::string key = fmt::format("metrics[{}].", i);
-    table.rows.push_back({{{cell_of(row.candidate), metric_unit(row), key + "candidate"},
-                           text_value(limit_text(row)),
-                           {metric_label(row.key), CellFormat::kName, key + "key"},
-                           text_value(metric_judgement(row))},
-                          "",
-                          false});
+    add_metric(columns, comparison, i, section.tables.back());
   }
-  section.tables.push_back(std::move(table));
   return section;
 }
 

@@ -28,27 +28,40 @@
 namespace gpuwhy {
 namespace {
 
-// How a metric is judged.
+// How a metric is judged, the stage whose lengths it is made of, and the one it is the time of.
 struct MetricForm {
   const char* unit = "ns";
   bool is_larger_better = false;
   bool is_gated = false;
+  std::string steps = {};
+  RowName stage = {RowKind::kRecording};
 };
 
+// A comparison prints what another program may have written.
+RowName printable_row(const RowName& row) {
+  return {row.kind, printable(row.stage)};
+}
+
 void add_metric(std::string key, const std::optional<double>& value, const MetricForm& form,
-                RunSummary& run, const std::string& steps = "") {
+                RunSummary& run) {
   if (value) {
-    run.metrics.push_back(
-        {std::move(key), form.unit, *value, form.is_larger_better, form.is_gated, steps});
+    // All of the work of a recording without marks is one stage.
+    run.metrics.push_back({std::move(key), form.unit, *value, form.is_larger_better, form.is_gated,
+                           form.steps,
+                           form.stage.kind == RowKind::kUnmarked ? RowName{RowKind::kRecording}
+                                                                 : printable_row(form.stage)});
   }
 }
 
 // A member of a row of metrics.json, by its path there.
 template <typename Row, typename... Members>
-void add_member(const std::string& row_path, const Row& row, const MetricForm& form,
-                RunSummary& run, const std::string& steps, Members... members) {
+void add_member(const std::string& row_path, const Row& row, MetricForm form, RunSummary& run,
+                Members... members) {
+  if constexpr (requires { row.stage; }) {
+    form.stage = row.stage;
+  }
   const ReportValue value{cell_at(&row, members...), CellFormat::kText, ""};
-  add_metric(row_path + "." + path_of<Row>(members...), value.number(), form, run, steps);
+  add_metric(row_path + "." + path_of<Row>(members...), value.number(), form, run);
 }
 
 MetricForm form_of_path(const std::string& key) {
@@ -76,11 +89,6 @@ std::string step_stage(const Metrics& metrics) {
   return has_steps ? "decode_step" : "decode";
 }
 
-// A comparison prints what another program may have written.
-RowName printable_row(const RowName& row) {
-  return {row.kind, printable(row.stage)};
-}
-
 // Calls `add` with each row and its path.
 template <typename Row, typename Add>
 void for_each_row(const MetricRows<Row>& array, const Add& add) {
@@ -92,21 +100,23 @@ void for_each_row(const MetricRows<Row>& array, const Add& add) {
 // Metrics that decide if they were measured; returns whether there are any.
 bool add_aggregates(const Metrics& metrics, RunSummary& run) {
   const Latencies& aggregates = metrics.aggregates;
-  const MetricForm gate{"ns", false, true};
   // Durations in the recording are not those of the pass without a profiler.
   const bool is_recorded = aggregates.source == "the recording";
-  const auto add = [&](const MetricForm& form, const std::string& steps, auto... members) {
-    add_member("aggregates", aggregates, form, run, is_recorded ? steps : "", members...);
+  const auto add = [&](const MetricForm& form, auto... members) {
+    add_member("aggregates", aggregates, form, run, members...);
   };
   using A = Latencies;
-  add(gate, "prefill", &A::ttft, &Latency::p50_ns);
-  add(gate, step_stage(metrics), &A::tpot, &Latency::p50_ns);
+  add({"ns", false, true, is_recorded ? "prefill" : "", row_name("prefill")}, &A::ttft,
+      &Latency::p50_ns);
+  const MetricForm of_token{"ns", false, true, is_recorded ? step_stage(metrics) : "",
+                            row_name("decode")};
+  add(of_token, &A::tpot, &Latency::p50_ns);
   const bool has_gate = !run.metrics.empty();
   // A program without marks is judged by its whole length.
   const bool has_stages = metrics.baseline && !metrics.baseline->empty();
-  add(has_gate || has_stages || !metrics.kernels.empty() ? MetricForm() : gate, "", &A::program_ns);
-  add({}, "", &A::tpot, &Latency::p99_ns);
-  add({"1/s", true, false}, "", &A::decode_tokens_per_s);
+  add({"ns", false, !has_gate && !has_stages && metrics.kernels.empty()}, &A::program_ns);
+  add({"ns", false, false, "", of_token.stage}, &A::tpot, &Latency::p99_ns);
+  add({"1/s", true, false}, &A::decode_tokens_per_s);
   return has_gate;
 }
 
@@ -117,7 +127,7 @@ void add_requests(const Metrics& metrics, RunSummary& run) {
   }
   using S = RequestsSummary;
   const auto add = [&](const MetricForm& form, auto... members) {
-    add_member("requests", *metrics.requests, form, run, "", members...);
+    add_member("requests", *metrics.requests, form, run, members...);
   };
   for (const auto member : {&S::ttft, &S::itl}) {
     add({}, member, &RequestTimes::p50_ns);
@@ -140,24 +150,25 @@ void add_metrics(const Metrics& metrics, RunSummary& run) {
   add_requests(metrics, run);
   const bool has_baseline = metrics.baseline && !metrics.baseline->empty();
   for_each_row(rows_at(metrics, &Metrics::baseline), [&](const StageTimes& row, const auto& path) {
-    add_member(path, row, {"ns", false, !has_gate}, run, "", &StageTimes::p50_ns);
+    add_member(path, row, {"ns", false, !has_gate}, run, &StageTimes::p50_ns);
   });
   for_each_row(rows_at(metrics, &Metrics::stages), [&](const StageRow& row, const auto& path) {
     const bool is_gated = !has_gate && !has_baseline && !row.is_nested;
     // The steps of a run are periods where there are any, and these are not what a mark lasts.
     const auto steps = std::ranges::find(metrics.steps, row.stage, &StepRow::stage);
     const bool has_periods = steps != metrics.steps.end() && are_periods(*steps);
-    add_member(path, row, {"ns", false, is_gated}, run,
-               has_periods ? "" : printable(row.stage.text()), &StageRow::median_ns);
-    add_member(path, row, {}, run, "", &StageRow::kernel_ns);
+    add_member(path, row, {"ns", false, is_gated, has_periods ? "" : printable(row.stage.text())},
+               run, &StageRow::median_ns);
+    add_member(path, row, {}, run, &StageRow::kernel_ns);
   });
   // These decide where marks end before the GPU work does: see choose_deciding_times().
   for (const StepRow& row : metrics.steps) {
     if (row.stage.kind != RowKind::kUnmarked) {
-      const std::string path = fmt::format("steps[stage={}]", printable(row.stage.text()));
-      add_member(path, row, {}, run, are_periods(row) ? printable(row.stage.text()) : "",
+      const std::string stage = printable(row.stage.text());
+      const std::string path = fmt::format("steps[stage={}]", stage);
+      add_member(path, row, {"ns", false, false, are_periods(row) ? stage : ""}, run,
                  &StepRow::period_median_ns);
-      add_member(path, row, {}, run, "", &StepRow::gpu_window_median_ns);
+      add_member(path, row, {}, run, &StepRow::gpu_window_median_ns);
     }
   }
   // Without marks, passes of the model are the steps there are: a recording that a clock ended has
@@ -167,24 +178,24 @@ void add_metrics(const Metrics& metrics, RunSummary& run) {
                [&](const PassSummary& row, const auto& path) {
                  const bool is_gated =
                      !has_gate && !has_baseline && !run.is_marked && row.num_passes >= kLeastPasses;
-                 add_member(path, row, {"ns", false, is_gated}, run, "", &PassSummary::period_ns);
-               });
-  for_each_row(rows_at(metrics, &Metrics::efficiency, &Efficiency::stages),
-               [&](const StageEfficiency& row, const auto& path) {
-                 for (const auto ratio : {&StageEfficiency::mfu, &StageEfficiency::mbu}) {
-                   add_member(path, row, {"fraction", true, false}, run, "", ratio,
-                              &TwoClocks::wall_fraction);
-                 }
+                 add_member(path, row, {"ns", false, is_gated}, run, &PassSummary::period_ns);
                });
   for_each_row(
-      rows_at(metrics, &Metrics::ledgers), [&](const LedgerMetrics& row, const auto& path) {
-        add_member(path, row, {}, run, "", &LedgerMetrics::window_ns);
-        const std::string buckets = path + "." + path_of<LedgerMetrics>(&LedgerMetrics::buckets_ns);
-        for (std::size_t i = 0; i < kNumBuckets; ++i) {
-          add_metric(fmt::format("{}.{}", buckets, kBucketNames[i]),
-                     static_cast<double>(row.buckets_ns[i]), {}, run);
+      rows_at(metrics, &Metrics::efficiency, &Efficiency::stages),
+      [&](const StageEfficiency& row, const auto& path) {
+        for (const auto ratio : {&StageEfficiency::mfu, &StageEfficiency::mbu}) {
+          add_member(path, row, {"fraction", true, false}, run, ratio, &TwoClocks::wall_fraction);
         }
       });
+  for_each_row(rows_at(metrics, &Metrics::ledgers), [&](const LedgerMetrics& row,
+                                                        const auto& path) {
+    add_member(path, row, {}, run, &LedgerMetrics::window_ns);
+    const std::string buckets = path + "." + path_of<LedgerMetrics>(&LedgerMetrics::buckets_ns);
+    for (std::size_t i = 0; i < kNumBuckets; ++i) {
+      add_metric(fmt::format("{}.{}", buckets, kBucketNames[i]),
+                 static_cast<double>(row.buckets_ns[i]), {"ns", false, false, "", row.stage}, run);
+    }
+  });
 }
 
 std::string words_of(const Json& list) {
@@ -303,6 +314,29 @@ std::int64_t bounded(std::int64_t amount) {
   return may_add(amount, none) ? amount : 0;
 }
 
+void clean(std::string& text) {
+  text = printable(text);
+}
+void clean(RowName& row) {
+  row = printable_row(row);
+}
+void clean(std::int64_t& amount) {
+  amount = bounded(amount);
+}
+template <typename T>
+void clean(T& /*value*/) {}
+
+// A row that another program may have written.
+template <typename Row>
+Row cleaned(Row row) {
+  describe(&row, [&](const char* /*key*/, auto member, const Field& /*field*/) {
+    if constexpr (std::is_member_object_pointer_v<decltype(member)>) {
+      clean(row.*member);
+    }
+  });
+  return row;
+}
+
 void add_kernels(const Metrics& metrics, RunSummary& run) {
   std::int64_t sum_ns = 0;
   for (const KernelMetrics& row : metrics.kernels) {
@@ -336,19 +370,21 @@ std::map<std::string, std::vector<const GemmRate*>> rates_by_operator(const Metr
 }
 
 // An operator's row by the sizes of its inputs, if all of its calls have known ones; else none.
-std::vector<OperatorAmount> by_shape(const OperatorRow& row,
+std::vector<ShapedOperator> by_shape(const OperatorRow& row,
                                      const std::vector<const GemmRate*>& rates) {
-  std::vector<OperatorAmount> shapes;
+  std::vector<ShapedOperator> shapes;
   std::int64_t sum_ns = 0;
   std::int64_t sum_calls = 0;
   for (const GemmRate* rate : rates) {
     if (!may_add(rate->total_ns, sum_ns) || !may_add(rate->calls, sum_calls)) {
       return {};
     }
-    shapes.push_back({printable(row.name), printable_row(row.stage), rate->total_ns, rate->calls,
-                      printable(rate->dims + (rate->dtype.empty() ? "" : ", " + rate->dtype))});
+    ShapedOperator& shaped = shapes.emplace_back(ShapedOperator{cleaned(row)});
+    shaped.total_ns = rate->total_ns;
+    shaped.calls = rate->calls;
+    shaped.shape = printable(rate->dims + (rate->dtype.empty() ? "" : ", " + rate->dtype));
   }
-  return sum_ns == row.total_ns && sum_calls == row.calls ? shapes : std::vector<OperatorAmount>();
+  return sum_ns == row.total_ns && sum_calls == row.calls ? shapes : std::vector<ShapedOperator>();
 }
 
 void add_operators(const Metrics& metrics, RunSummary& run) {
@@ -357,21 +393,17 @@ void add_operators(const Metrics& metrics, RunSummary& run) {
   }
   run.operators_whole_ns = bounded(metrics.operators->whole_ns);
   run.operators_time = printable(metrics.operators->time_of);
-  const std::map<std::string, std::vector<const GemmRate*>> rates = rates_by_operator(metrics);
+  std::map<std::string, std::vector<const GemmRate*>> rates = rates_by_operator(metrics);
   std::int64_t sum_ns = 0;
   std::int64_t sum_calls = 0;
   for (const OperatorRow& row : metrics.operators->rows) {
-    if (!may_add(row.total_ns, sum_ns) || !may_add(row.calls, sum_calls)) {
-      continue;
+    if (may_add(row.total_ns, sum_ns) && may_add(row.calls, sum_calls)) {
+      const std::vector<ShapedOperator> shapes = by_shape(row, rates[row.name]);
+      run.operators.insert(run.operators.end(), shapes.begin(), shapes.end());
+      if (shapes.empty()) {
+        run.operators.push_back({cleaned(row)});
+      }
     }
-    const auto found = rates.find(row.name);
-    const std::vector<OperatorAmount> shapes =
-        found == rates.end() ? std::vector<OperatorAmount>() : by_shape(row, found->second);
-    if (shapes.empty()) {
-      run.operators.push_back(
-          {printable(row.name), printable_row(row.stage), row.total_ns, row.calls});
-    }
-    run.operators.insert(run.operators.end(), shapes.begin(), shapes.end());
   }
 }
 
@@ -403,18 +435,28 @@ void add_ledgers(const Metrics& metrics, RunSummary& run) {
     if (row.stage.kind == RowKind::kRecording) {
       run.recording_ns = std::max(run.recording_ns, ledger.window_ns);
     }
-    for (std::size_t i = 0; i < kNumBuckets; ++i) {
-      ledger.buckets_ns.emplace_back(kBucketNames[i], bounded(row.buckets_ns[i]));
-    }
+    std::ranges::transform(row.buckets_ns, ledger.buckets_ns.begin(), bounded);
   }
+}
+
+// The place of a word that an enumeration has.
+template <typename Words>
+std::optional<std::size_t> place_of(const Words& words, std::string_view word) {
+  const auto found =
+      std::ranges::find(words, word, [](const char* one) { return std::string_view(one); });
+  return found == std::end(words) ? std::nullopt
+                                  : std::optional<std::size_t>(found - std::begin(words));
 }
 
 void add_idle(const Metrics& metrics, RunSummary& run) {
   std::int64_t sum_ns = 0;
   for (const IdleCauseMetrics& row : metrics.idle_causes) {
-    if (may_add(row.total_ns, sum_ns)) {
-      run.idle.push_back({printable_row(row.stage), printable(row.device), printable(row.bucket),
-                          printable(row.kind), printable(row.scope), row.total_ns});
+    const std::optional<std::size_t> bucket = place_of(kBucketNames, row.bucket);
+    const std::optional<std::size_t> kind = place_of(kIdleKindNames, row.kind);
+    if (bucket && kind && may_add(row.total_ns, sum_ns)) {
+      run.idle.push_back({printable_row(row.stage), printable(row.device),
+                          static_cast<Bucket>(*bucket), static_cast<IdleKind>(*kind),
+                          printable(row.scope), row.total_ns});
     }
   }
 }
@@ -432,7 +474,7 @@ std::string identity_of(const RunSummary& run) {
     text += fmt::format("{} {} {} {} {}\n", row.name, row.device, row.stage.text(), row.total_ns,
                         row.calls);
   }
-  for (const OperatorAmount& row : run.operators) {
+  for (const ShapedOperator& row : run.operators) {
     text += fmt::format("{} {} {} {}\n", row.name, row.stage.text(), row.total_ns, row.calls);
   }
   return sha256_hex(text);
@@ -459,8 +501,10 @@ void add_promises(const Metrics& metrics, RunSummary& run) {
     const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageRow::stage);
     if (finding.saving_ns > 0 && stage != metrics.stages.end() &&
         !problem_words(finding.id).empty()) {
+      const std::optional<std::size_t> bucket = place_of(kBucketNames, finding.bucket);
       run.promises.push_back({printable(finding.id), printable_row(finding.stage),
-                              printable(finding.device), printable(finding.bucket),
+                              printable(finding.device),
+                              bucket ? std::optional(static_cast<Bucket>(*bucket)) : std::nullopt,
                               bounded(finding.saving_ns), bounded(stage->num_instances)});
     }
   }
@@ -527,7 +571,13 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
         (budget.key.starts_with("capture.") && !is_recorded)) {
       continue;
     }
-    const MetricForm form = form_of_path(budget.key);
+    MetricForm form = form_of_path(budget.key);
+    const std::vector<PathStep> path = parse_path(budget.key);
+    for (const PathStep& step : path) {
+      if (!step.choices.empty() && step.choices.front().first == "stage") {
+        form.stage = row_name(step.choices.front().second);
+      }
+    }
     // A relative limit needs to know which direction is worse.
     if (budget.change_fraction && !has_direction(form.unit)) {
       throw Error(
@@ -536,8 +586,7 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
                       printable(budget.key)),
           "give it {at_most: NUMBER} or {at_least: NUMBER} in place of change");
     }
-    run.metrics.push_back(
-        {budget.key, form.unit, value->get<double>(), form.is_larger_better, false, ""});
+    add_metric(budget.key, value->get<double>(), form, run);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <stdexcept>
 
+#include "compare/compared_rows.h"
 #include "compare/statistics.h"
 #include "testing.h"
 
@@ -117,7 +118,7 @@ TEST(Compare, AnotherMixOfSizesIsNotALongerKernel) {
                         {{"a", 1500, 15}, {"b", 100, 10}}}};
   const Comparison by_size = compare_runs({base}, {candidate}, {});
   ASSERT_EQ(by_size.kernels.size(), 1U);
-  EXPECT_EQ(by_size.kernels[0].launches_ns, 500);
+  EXPECT_EQ(by_size.kernels[0].calls_ns, 500);
   EXPECT_EQ(by_size.kernels[0].duration_ns, 0);
   candidate.kernels[0].by_shape.clear();
   EXPECT_GT(compare_runs({base}, {candidate}, {}).kernels[0].duration_ns, 0) << "sizes are unknown";
@@ -140,7 +141,7 @@ TEST(Compare, AKernelThatIsGoneOrNewIsADifferenceOfLaunches) {
     const Comparison comparison =
         is_gone ? compare_runs({base}, {candidate}, {}) : compare_runs({candidate}, {base}, {});
     ASSERT_EQ(comparison.kernels.size(), 1U);
-    EXPECT_EQ(comparison.kernels[0].launches_ns, is_gone ? -1100 : 1100);
+    EXPECT_EQ(comparison.kernels[0].calls_ns, is_gone ? -1100 : 1100);
     EXPECT_EQ(comparison.kernels[0].duration_ns, 0);
   }
 }
@@ -301,14 +302,16 @@ TEST(Compare, InstancesMayDifferInRecordingsOfEqualLength) {
 
 TEST(MovedWaits, AreLessOnOneGpuAndMoreOnAnother) {
   const auto change = [](const std::string& device, std::int64_t before, std::int64_t after) {
-    return LedgerChange{
-        {{RowKind::kRecording}, device, 1000, {{"comm", before}, {"compute", 1000 - before}}},
-        {{RowKind::kRecording}, device, 1000, {{"comm", after}, {"compute", 1000 - after}}}};
+    const auto ledger = [&](std::int64_t comm_ns) {
+      return ledger_row({RowKind::kRecording}, device,
+                        {{Bucket::kComm, comm_ns}, {Bucket::kCompute, 1000 - comm_ns}});
+    };
+    return LedgerChange{ledger(before), ledger(after)};
   };
   const std::vector<MovedWait> moved =
       moved_waits({change("cuda:0", 200, 50), change("cuda:1", 60, 180)});
   ASSERT_EQ(moved.size(), 1U) << "compute is not waiting";
-  EXPECT_EQ(moved[0].bucket, "comm");
+  EXPECT_EQ(moved[0].bucket, Bucket::kComm);
   EXPECT_EQ(moved[0].from, "cuda:0");
   EXPECT_EQ(moved[0].to, "cuda:1");
   EXPECT_EQ(moved[0].less_ns, 150);
@@ -381,16 +384,16 @@ TEST(TakeApart, ASwappedKernelIsOneRowAndAllRowsSum) {
   EXPECT_EQ(swap.kind, KernelChange::Kind::kSwapped);
   EXPECT_EQ(swap.candidate.name, "gemm_new");
   EXPECT_EQ(swap.duration_ns, -300);
-  EXPECT_EQ(swap.launches_ns, 0);
+  EXPECT_EQ(swap.calls_ns, 0);
   std::int64_t sum = 0;
   for (const KernelChange& row : comparison.kernels) {
-    EXPECT_EQ(row.launches_ns + row.duration_ns, row.difference_ns());
+    EXPECT_EQ(row.calls_ns + row.duration_ns, row.difference_ns());
     sum += row.difference_ns();
   }
   EXPECT_EQ(sum, candidate.kernel_ns - base.kernel_ns);
   const KernelChange& norm = comparison.kernels[2];
   EXPECT_EQ(norm.base.name, "norm");
-  EXPECT_EQ(norm.launches_ns, 21);  // two launches at 10.5 ns
+  EXPECT_EQ(norm.calls_ns, 21);  // two launches at 10.5 ns
   EXPECT_EQ(norm.duration_ns, -6);
 }
 

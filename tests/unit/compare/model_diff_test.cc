@@ -34,8 +34,8 @@ TEST(CompareModel, TakesPartsTogetherWhateverTheirKernelsAreCalled) {
   ASSERT_EQ(model.passes.size(), 1U);
   const ModelPassChange& pass = model.passes[0];
   EXPECT_EQ(pass.num_layers, 2);
-  EXPECT_EQ(pass.base_ns(), 1500);
-  EXPECT_EQ(pass.candidate_ns(), 1225);
+  EXPECT_EQ(pass.base_ns, 1500);
+  EXPECT_EQ(pass.candidate_ns, 1225);
   ASSERT_EQ(pass.parts.size(), 6U);
   EXPECT_EQ(pass.parts[0].part, "qkv");  // the largest difference first
   EXPECT_EQ(pass.parts[0].base_kernel, "ampere_gemm");
@@ -72,8 +72,8 @@ TEST(CompareModel, MatchesPassesByLayersAndDirection) {
                             {"backward", true, 12, 1, 22}};
   const ModelComparison model = model_changes(base, candidate);
   ASSERT_EQ(model.passes.size(), 2U);
-  EXPECT_EQ(model.passes[0].candidate_ns(), 11);
-  EXPECT_EQ(model.passes[1].candidate_ns(), 22);
+  EXPECT_EQ(model.passes[0].candidate_ns, 11);
+  EXPECT_EQ(model.passes[1].candidate_ns, 22);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/json_path.h"
 #include "base/sha256.h"
+#include "compare/compared_rows.h"
 #include "report/ci.h"
 #include "report/comparison.h"
 #include "report/metrics.h"
@@ -33,8 +34,9 @@ RunSummary make_run(const std::string& name, double tpot_ns, std::int64_t gemm_n
                  kernel("norm", "norm", 200)};
   run.kernel_ns = gemm_ns + 300 + 200 + 7;
   run.ledgers = {
-      {row_name(name), "cuda:0", gemm_ns + 1000, {{"compute", gemm_ns}, {"sync", 1000}}}};
-  run.operators = {{name, row_name("decode"), gemm_ns, 3}, {"ADD x", row_name("decode"), 50, 1}};
+      ledger_row(row_name(name), "cuda:0", {{Bucket::kCompute, gemm_ns}, {Bucket::kSync, 1000}})};
+  run.operators = {operator_row(name, row_name("decode"), gemm_ns, 3),
+                   operator_row("ADD x", row_name("decode"), 50, 1)};
   run.operators_whole_ns = gemm_ns + 60;
   run.operators_time = name;
   return run;
@@ -156,11 +158,12 @@ TEST(ComparisonPage, OneChangeIsPrintedWithTheLevelOfItsInterval) {
   Comparison comparison = comparison_of("kernel", 6);
   comparison.metrics[0].ratio = 1.0873;  // as skewed runs have it: not the ratio of the medians
   comparison.model.passes = {
-      {"forward",
+      {{4000, 3200},
+       "forward",
        2,
        10,
        12,
-       {{"layer", "qkv", "a", "a", 3000, 2400}, {"", "", "b", "b", 1000, 800}}}};
+       {{{3000, 2400}, "layer", "qkv", "a", "a"}, {{1000, 800}, "", "", "b", "b"}}}};
   const std::string page = comparison_page(comparison, 20);
   EXPECT_THAT(page,
               HasSubstr("Time per token (p50) +8.73 % (medians 10.0 ms -&gt; 11.0 ms); one "
@@ -245,9 +248,7 @@ TEST(RunSummary, NumbersOfStrangersStayWithinWhatCanBeSummed) {
   ASSERT_EQ(run.operators.size(), 1U);
   EXPECT_EQ(run.operators[0].name, "c");
   EXPECT_EQ(run.operators_whole_ns, 0);
-  for (const auto& [bucket, time_ns] : run.ledgers[0].buckets_ns) {
-    EXPECT_EQ(time_ns, 0) << bucket;
-  }
+  EXPECT_EQ(run.ledgers[0].buckets_ns, BucketTimes());
 }
 
 TEST(RunSummary, AProgramWithoutMarksIsJudgedByItsLength) {
