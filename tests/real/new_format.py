@@ -34,7 +34,8 @@ def follow(steps, copy):
         assert lines.count(known) == 1, f"{path} has {lines.count(known)} lines {known!r}"
         lines.insert(lines.index(known) + 1, added)
         (copy / path).write_text("\n".join(lines))
-    shutil.copy(TOY / "toy.cc", copy / "src/ingest")
+    (copy / "src/ingest/toy").mkdir()
+    shutil.copy(TOY / "toy.cc", copy / "src/ingest/toy")
 
 
 def run(*words):
