@@ -11,7 +11,6 @@
 
 #include "analysis/compositions.h"
 #include "analysis/counters/ncu_join.h"
-#include "analysis/efficiency_result.h"
 #include "analysis/findings/findings.h"
 #include "analysis/graph_names.h"
 #include "analysis/host_phases.h"
@@ -26,6 +25,7 @@
 #include "results/bucket.h"
 #include "results/copy.h"
 #include "results/device.h"
+#include "results/efficiency.h"
 #include "results/idle_label.h"
 #include "results/ledger_history.h"
 #include "results/operator.h"
