@@ -20,7 +20,6 @@
 #include "analysis/requests/request_results.h"
 #include "analysis/rules.h"
 #include "analysis/stage_times.h"
-#include "analysis/structure_summary.h"
 #include "base/pass_timer.h"
 #include "results/bucket.h"
 #include "results/copy.h"
@@ -32,6 +31,7 @@
 #include "results/range.h"
 #include "results/rank_group.h"
 #include "results/row.h"
+#include "results/structure.h"
 #include "trace/kernel_summary.h"
 #include "trace/trace.h"
 

@@ -47,7 +47,7 @@ std::vector<PartUse> find_part_uses(const Profile& profile) {
     std::map<std::tuple<std::string, std::string, std::string>, PartUse> sums;
     for (std::size_t i = 0; i < structure.parts.size(); ++i) {
       const Slot& use = by_device[device][i];
-      const PartSummary& part = structure.parts[i];
+      const LayerPartRow& part = structure.parts[i];
       if (use.launches == 0) {
         continue;
       }

@@ -28,6 +28,7 @@
 #include "analysis/steady_work.h"
 #include "analysis/steps.h"
 #include "analysis/stream_overlap.h"
+#include "analysis/structure_summary.h"
 #include "base/task_graph.h"
 #include "base/text.h"
 

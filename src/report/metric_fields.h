@@ -10,7 +10,6 @@
 #include "report/kernel_fields.h"
 #include "report/request_fields.h"
 #include "report/stage_fields.h"
-#include "report/structure_fields.h"
 
 namespace gpuwhy {
 
