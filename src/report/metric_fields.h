@@ -8,7 +8,6 @@
 #pragma once
 
 #include "report/kernel_fields.h"
-#include "report/request_fields.h"
 #include "report/stage_fields.h"
 
 namespace gpuwhy {
