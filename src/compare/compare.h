@@ -17,6 +17,7 @@
 #include "results/idle_label.h"
 #include "results/operator.h"
 #include "results/row.h"
+#include "results/structure.h"
 
 namespace gpuwhy {
 
@@ -78,24 +79,6 @@ struct ShapedOperator : OperatorRow {
   std::string shape = {};  // of its inputs; empty: not known, and the row may mix several
 };
 
-// A kind of pass through the layers of a model.
-struct ModelPassAmount {
-  std::string pass;  // "forward"
-  bool is_backward = false;
-  std::int64_t num_layers = 0;
-  std::int64_t num_passes = 0;
-  std::int64_t kernel_ns = 0;  // of all of them
-};
-
-// A kernel of a pass, by its place in the model.
-struct ModelPartAmount {
-  std::string pass;
-  std::string place;   // "prologue", "layer", "epilogue"
-  std::string part;    // "qkv"
-  std::string kernel;  // short name
-  std::int64_t total_ns = 0;
-};
-
 // Ledger of a stage on a device.
 struct LedgerAmount {
   RowName stage;
@@ -150,9 +133,9 @@ struct RunSummary {
   std::int64_t num_gpus = 0;              // on which kernels ran
   std::optional<double> tokens_per_s;
   std::string operators_time;  // whose time it is, in words
-  std::vector<ModelPassAmount> model_passes;
-  std::vector<ModelPartAmount> model_parts;  // in the order of a pass
-  std::vector<PromisedSaving> promises;      // baselines do not keep them
+  std::vector<PassRow> passes;
+  std::vector<LayerPartRow> parts;       // in the order of a pass
+  std::vector<PromisedSaving> promises;  // baselines do not keep them
 };
 
 // A user's limit on a metric, instead of the smallest effect that matters.
