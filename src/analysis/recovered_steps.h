@@ -10,7 +10,7 @@
 #include "analysis/stages.h"
 #include "analysis/structure.h"
 #include "analysis/structure_summary.h"
-#include "trace/diagnostics.h"
+#include "results/diagnostic.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

@@ -112,7 +112,11 @@ ArrowColumn column_of(const char* name, const Field& /*field*/, const Values<Num
 // A column by the type of its values.
 template <typename T>
 ArrowColumn column_of(const char* name, const Field& field, const Values<T>& values) {
-  if constexpr (kIsText<T>) {
+  if constexpr (HasWords<T>) {
+    return text_column(name, values.size(), true, [&](std::size_t row) -> std::string_view {
+      return values[row] == nullptr ? std::string_view() : word_of(*values[row]);
+    });
+  } else if constexpr (kIsText<T>) {
     return text_column(name, values.size(), true, [&](std::size_t row) -> std::string_view {
       const std::string_view text =
           values[row] == nullptr ? std::string_view() : text_of_member(*values[row]);
@@ -124,11 +128,6 @@ ArrowColumn column_of(const char* name, const Field& field, const Values<T>& val
     return number_values(name, "g", values);
   } else if constexpr (std::is_same_v<T, std::int64_t>) {
     return number_values(name, "l", values);
-  } else if constexpr (std::is_same_v<T, Severity>) {
-    return text_column(name, values.size(), true, [&](std::size_t row) -> std::string_view {
-      return values[row] == nullptr ? std::string_view()
-                                    : kSeverities[static_cast<std::size_t>(*values[row])];
-    });
   } else if constexpr (kIsOptional<T>) {
     Values<typename T::value_type> inner;
     inner.reserve(values.size());

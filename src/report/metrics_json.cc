@@ -4,9 +4,12 @@
 //
 // The file is untrusted: a value of another type than its member is an error that names the key. A
 // null or missing key leaves its member unchanged.
+#include <algorithm>
 #include <functional>
+#include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -37,8 +40,6 @@ Json value_json(const T& value, const Field& field) {
     return field.is_null_if_empty ? text_or_null(text) : Json(text);
   } else if constexpr (std::is_arithmetic_v<T>) {
     return value;
-  } else if constexpr (std::is_same_v<T, Severity>) {
-    return kSeverities[static_cast<std::size_t>(value)];
   } else if constexpr (std::is_same_v<T, std::optional<CountersMetrics>>) {
     return value ? object_json(*value) : Json{{"kernels", nullptr}, {"reason", kNoCounters}};
   } else if constexpr (std::is_same_v<T, BucketTimes>) {
@@ -107,14 +108,12 @@ void read_integer(const Json& json, std::int64_t& value, const Place& place) {
   value = *number;
 }
 
-void read_severity(const Json& json, Severity& value, const Place& place) {
-  for (std::size_t i = 0; i < std::size(kSeverities); ++i) {
-    if (json == kSeverities[i]) {
-      value = static_cast<Severity>(i);
-      return;
-    }
-  }
-  expect(false, "info, warning, data_loss or impossible", place);
+template <typename T>
+void read_word(const std::string& text, T& value, const Place& place) {
+  const std::span<const char* const> words = words_of(value);
+  const auto found = std::ranges::find(words, std::string_view(text));
+  expect(found != words.end(), fmt::format("one of {}", fmt::join(words, ", ")).c_str(), place);
+  value = static_cast<T>(found - words.begin());
 }
 
 template <typename T>
@@ -140,6 +139,8 @@ void read_value(const Json& json, T& value, const Place& place) {
     const auto& text = json.get_ref<const std::string&>();
     if constexpr (std::is_same_v<T, RowName>) {
       value = row_name(text);
+    } else if constexpr (HasWords<T>) {
+      read_word(text, value, place);
     } else {
       value = text;
     }
@@ -151,8 +152,6 @@ void read_value(const Json& json, T& value, const Place& place) {
   } else if constexpr (std::is_same_v<T, double>) {
     expect(json.is_number(), "a number", place);
     value = json.get<double>();
-  } else if constexpr (std::is_same_v<T, Severity>) {
-    read_severity(json, value, place);
   } else if constexpr (std::is_same_v<T, std::optional<CountersMetrics>>) {
     expect(json.is_object(), "an object", place);
     if (const auto kernels = json.find("kernels"); kernels != json.end() && !kernels->is_null()) {

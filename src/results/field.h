@@ -21,6 +21,7 @@
 
 #include "results/bucket.h"
 #include "results/row.h"
+#include "results/words.h"
 
 namespace gpuwhy {
 
@@ -85,14 +86,19 @@ constexpr Field one_of(Field field, std::span<const char* const> words) {
   return field;
 }
 
-// Kinds of members. A row's name is a text in every file.
+// Kinds of members. A row's name is a text in every file, and so is a word of an enumeration.
 template <typename T>
-inline constexpr bool kIsText = std::is_same_v<T, std::string> || std::is_same_v<T, RowName>;
+inline constexpr bool kIsText =
+    std::is_same_v<T, std::string> || std::is_same_v<T, RowName> || HasWords<T>;
 inline const std::string& text_of_member(const std::string& value) {
   return value;
 }
 inline const std::string& text_of_member(const RowName& value) {
   return value.text();
+}
+template <HasWords T>
+std::string text_of_member(T value) {
+  return std::string(word_of(value));
 }
 template <typename T>
 inline constexpr bool kIsOptional = false;

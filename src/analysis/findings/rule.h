@@ -75,7 +75,7 @@ WantedKernels kernels_where(const FindingContext& context, const LedgerRow& row,
       found.largest = is_larger ? &kernel : found.largest;
     }
   }
-  found.time_ns = std::min(found.time_ns, row.ledger[Bucket::kCompute]);
+  found.time_ns = std::min(found.time_ns, row[Bucket::kCompute]);
   return found;
 }
 // The key of that time.
