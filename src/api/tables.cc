@@ -112,7 +112,7 @@ ArrowColumn column_of(const char* name, const Field& /*field*/, const Values<Num
 // A column by the type of its values.
 template <typename T>
 ArrowColumn column_of(const char* name, const Field& field, const Values<T>& values) {
-  if constexpr (HasWords<T>) {
+  if constexpr (Worded<T>) {
     return text_column(name, values.size(), true, [&](std::size_t row) -> std::string_view {
       return values[row] == nullptr ? std::string_view() : word_of(*values[row]);
     });

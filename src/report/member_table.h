@@ -25,7 +25,7 @@ inline CellValue member_cell(const RowName& value, const Field& field) {
 CellValue member_cell(const BucketTimes& value, const Field& field);
 template <typename T>
 CellValue member_cell(const T& value, const Field& /*field*/) {
-  if constexpr (HasWords<T>) {
+  if constexpr (Worded<T>) {
     return text_of_member(value);
   } else {
     return value;

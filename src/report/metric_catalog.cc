@@ -119,7 +119,7 @@ template <typename T>
 Json schema_of(const Field& field) {
   if constexpr (kIsText<T>) {
     std::span<const char* const> words = field.words;
-    if constexpr (HasWords<T>) {
+    if constexpr (Worded<T>) {
       words = words_of(T{});
     }
     if (!words.empty()) {

@@ -5,7 +5,6 @@
 // The file is untrusted: a value of another type than its member is an error that names the key. A
 // null or missing key leaves its member unchanged.
 #include <algorithm>
-#include <functional>
 #include <span>
 
 #include <fmt/format.h>
@@ -15,53 +14,17 @@
 #include "base/json.h"
 #include "report/metric_catalog.h"
 #include "report/metric_fields.h"
+#include "results/row_json.h"
 
 namespace gpuwhy {
+
+// Found where JSON of rows is made, by its argument.
+inline Json json_form(const std::optional<CountersMetrics>& counters) {
+  return counters ? object_json(*counters)
+                  : Json{{"kernels", nullptr}, {"reason", "needs an ncu capture"}};
+}
+
 namespace {
-
-constexpr const char* kNoCounters = "needs an ncu capture";
-
-template <typename T>
-Json value_json(const T& value, const Field& field);
-
-template <typename T>
-Json object_json(const T& object, Json json = Json::object()) {
-  describe(&object, [&](const char* key, auto member, const Field& field) {
-    json.emplace(key, value_json(std::invoke(member, object), field));
-  });
-  return json;
-}
-
-// JSON of a value by its type. Types with a form of their own come before the general cases.
-template <typename T>
-Json value_json(const T& value, const Field& field) {
-  if constexpr (kIsText<T>) {
-    const std::string& text = text_of_member(value);
-    return field.is_null_if_empty ? text_or_null(text) : Json(text);
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    return value;
-  } else if constexpr (std::is_same_v<T, std::optional<CountersMetrics>>) {
-    return value ? object_json(*value) : Json{{"kernels", nullptr}, {"reason", kNoCounters}};
-  } else if constexpr (std::is_same_v<T, BucketTimes>) {
-    Json json = Json::object();
-    for (std::size_t i = 0; i < kNumBuckets; ++i) {
-      json.emplace(kBucketNames[i], value[i]);
-    }
-    return json;
-  } else if constexpr (std::is_same_v<T, NumberPair>) {
-    return Json::array({value.first, value.second});
-  } else if constexpr (kIsOptional<T>) {
-    return value ? value_json(*value, field) : Json(nullptr);
-  } else if constexpr (kIsList<T>) {
-    Json json = Json::array();
-    for (const auto& item : value) {
-      json.push_back(value_json(item, {}));
-    }
-    return json;
-  } else {
-    return object_json(value);
-  }
-}
 
 // The position of a value in the file; converted to text only for an error.
 struct Place {
@@ -112,7 +75,9 @@ template <typename T>
 void read_word(const std::string& text, T& value, const Place& place) {
   const std::span<const char* const> words = words_of(value);
   const auto found = std::ranges::find(words, std::string_view(text));
-  expect(found != words.end(), fmt::format("one of {}", fmt::join(words, ", ")).c_str(), place);
+  if (found == words.end()) {
+    expect(false, fmt::format("one of {}", fmt::join(words, ", ")).c_str(), place);
+  }
   value = static_cast<T>(found - words.begin());
 }
 
@@ -139,7 +104,7 @@ void read_value(const Json& json, T& value, const Place& place) {
     const auto& text = json.get_ref<const std::string&>();
     if constexpr (std::is_same_v<T, RowName>) {
       value = row_name(text);
-    } else if constexpr (HasWords<T>) {
+    } else if constexpr (Worded<T>) {
       read_word(text, value, place);
     } else {
       value = text;

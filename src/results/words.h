@@ -4,19 +4,18 @@
 #pragma once
 
 #include <cstddef>
-#include <string_view>
 #include <type_traits>
 
 namespace gpuwhy {
 
 // One that has words_of(), the words of all its values in order, is a text in every file.
 template <typename T>
-concept HasWords = std::is_enum_v<T> && requires(T value) {
+concept Worded = std::is_enum_v<T> && requires(T value) {
   words_of(value);
 };
 
-template <HasWords T>
-std::string_view word_of(T value) {
+template <Worded T>
+const char* word_of(T value) {
   return words_of(value)[static_cast<std::size_t>(value)];
 }
 
