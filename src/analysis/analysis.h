@@ -15,6 +15,7 @@
 #include "analysis/rules.h"
 #include "analysis/stage_times.h"
 #include "base/pass_timer.h"
+#include "results/capture.h"
 #include "results/composition.h"
 #include "results/copy.h"
 #include "results/device.h"
@@ -27,6 +28,7 @@
 #include "results/rank_group.h"
 #include "results/requests.h"
 #include "results/row.h"
+#include "results/stage.h"
 #include "results/structure.h"
 #include "trace/kernel_summary.h"
 #include "trace/trace.h"
@@ -57,26 +59,6 @@ struct KernelRow {
   double mean_ms() const {
     return total_ms() / static_cast<double>(std::max<std::int64_t>(calls, 1));
   }
-};
-
-// A stage: number of instances, duration on the host, and GPU time of its launches.
-struct StageRow {
-  RowName stage;
-  bool is_nested = false;  // decode_step inside decode
-  std::int64_t num_instances = 0;
-  std::int64_t num_open = 0;  // still open when the recording ended: in no mean
-  std::int64_t total_ns = 0;  // host time, closed instances
-  std::int64_t min_ns = 0;
-  std::int64_t median_ns = 0;
-  std::int64_t max_ns = 0;
-  std::int64_t first_ns =
-      0;  // the first one: where a capture begins with it, the profiler stretches it
-  std::optional<std::int64_t>
-      steady_mean_ns;          // of all but the first; nullopt if there are no others
-  std::int64_t kernel_ns = 0;  // sum over its kernels, and opaque graphs
-  std::int64_t num_kernels = 0;
-  std::int64_t num_graph_kernels = 0;  // of these, launched as part of a CUDA graph
-  std::optional<std::int64_t> tokens;  // sum of what the marks carried
 };
 
 // Time of all kernels of one family.
@@ -115,17 +97,15 @@ struct StageStep {
 struct Analysis {
   std::string absent;       // why there is no recording at all; empty: there is one
   std::string absent_next;  // what to do about that
-  CaptureInfo capture;
+  CaptureRow capture;
   bool is_summary = false;  // made of a kernel summary: no timestamps, no stages, no devices
-  std::int64_t capture_start_ns = 0;
-  std::int64_t capture_ns = 0;  // from the first recorded event to the last
-  std::string stage_source;     // source of the stages, in words
-  std::string engine;           // whose step markers they are; empty: no engine's
+  std::string engine;       // whose step markers they are; empty: no engine's
   std::vector<StageRow> stages;
   std::vector<StageTimes> stage_times;   // of the same stages
   std::vector<StageTimes> baseline;      // of the pass without a profiler; empty: there was none
   std::vector<StageOverhead> overheads;  // of this recording against it
   std::vector<StageStep> steps;
+  std::vector<StepRow> step_rows;             // their lengths, by stage
   std::vector<RankGroupSummary> rank_groups;  // processes with marks
   std::string steady_window;                  // which decode steps are the steady window, and why
   std::vector<KernelRow> kernels;             // by total time, then by name, device, stage
@@ -140,19 +120,8 @@ struct Analysis {
   std::vector<HostPhase> host_phases;         // by host time
   std::vector<PossibleMark> possible_marks;   // by kernel time; none where stages are known
   std::vector<DeviceRow> devices;
-  std::vector<CopyRow> copies;              // by device, then by time
-  std::vector<KernelChains> kernel_chains;  // by device and stage
-  // API calls, and how many there were by their numbers; launches that were captured into a graph
-  // instead of run.
-  std::int64_t num_calls = 0;
-  std::int64_t num_numbered_calls = 0;
-  std::int64_t num_captured_launches = 0;
-  std::int64_t kernel_ns = 0;
-  std::int64_t unattributed_ns =
-      0;  // of kernel_ns: launched in no stage, or the launch was not recorded
-  std::int64_t opaque_graph_ns = 0;           // of kernel_ns: CUDA graphs recorded as a whole
-  std::int64_t stage_overlap_ns = 0;          // stage windows (all but nested) minus their union
-  std::int64_t outside_ns = 0;                // of the capture: in no stage's window
+  std::vector<CopyRow> copies;                // by device, then by time
+  std::vector<KernelChains> kernel_chains;    // by device and stage
   std::vector<std::string> unmatched_names;   // kernels of family other, by time, when it is large
   std::optional<JoinedCounters> counters;     // nullopt: no ncu capture
   std::optional<Efficiency> efficiency;       // nullopt: no model

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which row of the ledger says how busy a GPU was, and how busy that is.
+// The row of the ledger that says how busy a GPU was, and its share.
 #include "analysis/busy_row.h"
 
 #include <algorithm>

@@ -123,12 +123,12 @@ class RankSigns {
     if (!are_same_steps(marks_[first], marks_[process])) {
       return Relation::kOtherSteps;
     }
-    const SourceFile& a = file_of(first);
-    const SourceFile& b = file_of(process);
+    const FileRow& a = file_of(first);
+    const FileRow& b = file_of(process);
     if (are_of_two_replicas(a.name, b.name)) {
       return Relation::kOtherReplica;
     }
-    if (a.clock != b.clock) {
+    if (a.clock_number != b.clock_number) {
       return Relation::kNoClock;
     }
     if (shared_part(collectives_[process], collectives_[first]) >= kLeastShared) {
@@ -138,9 +138,9 @@ class RankSigns {
   }
 
  private:
-  const SourceFile& file_of(std::uint16_t process) const {
-    static const SourceFile kUnknown;
-    const std::vector<SourceFile>& files = trace_.capture.files;
+  const FileRow& file_of(std::uint16_t process) const {
+    static const FileRow kUnknown;
+    const std::vector<FileRow>& files = trace_.capture.files;
     return files.empty() ? kUnknown : files[trace_.processes[process].file];
   }
 

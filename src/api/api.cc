@@ -57,10 +57,10 @@ Recording recording_of(const std::string& path, const std::string& rules_file) {
   const Analysis analysis = profile_recording(path, options, this_system()).analysis;
   Recording recording;
   recording.format = analysis.capture.format.name;
-  if (analysis.capture_ns > 0) {  // none in a summary, nor where nothing was recorded
-    recording.capture_ns = analysis.capture_ns;
+  if (analysis.capture.duration_ns > 0) {  // none in a summary, nor where nothing was recorded
+    recording.capture_ns = analysis.capture.duration_ns;
   }
-  recording.kernel_ns = analysis.kernel_ns;
+  recording.kernel_ns = analysis.capture.kernel_ns;
   for (const DeviceRow& device : analysis.devices) {
     recording.devices.push_back(device.device);
   }

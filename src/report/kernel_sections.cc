@@ -437,7 +437,7 @@ Section operators_section(const Metrics& metrics, const SectionOptions& options)
   section.paragraphs.push_back(
       fmt::format("{} of {}, {}; {}. They cover {} of {}.", table.rows.size(),
                   count_of(static_cast<std::int64_t>(operators.rows.size()), "row"),
-                  printable(operators.source), printable(operators.time_of),
+                  printable(operators.source), word_of(operators.time_of),
                   format_fraction(fraction_of(operators.covered_ns, operators.whole_ns)),
                   shown({operators.whole_ns, CellFormat::kDuration, ""})));
   section.tables.push_back(std::move(table));

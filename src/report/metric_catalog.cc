@@ -90,7 +90,7 @@ Json list_schema(const Field& field) {
   if (field.most_items != SIZE_MAX) {
     schema["maxItems"] = field.most_items;
   }
-  return schema;
+  return field.is_null_if_empty ? nullable(schema) : schema;
 }
 
 Json number_schema(const char* type, const Field& field) {

@@ -242,7 +242,7 @@ void add_facts(const Metrics& metrics, const Json& inputs, RunSummary& run) {
       {"gpu", device_text(metrics)},
       {"model", metrics.efficiency ? printable(metrics.efficiency->model) : ""},
       {"inputs", words_of(field_of(inputs, "manifest"))},
-      {"format", printable(metrics.capture.format)},
+      {"format", printable(metrics.capture.format_name)},
       {"timing", printable(metrics.aggregates.source)},
       {"graphs", run.launches == 0                     ? ""
                  : metrics.capture.opaque_graph_ns > 0 ? "recorded as a whole"
@@ -355,7 +355,7 @@ void add_operators(const Metrics& metrics, RunSummary& run) {
     return;
   }
   run.operators_whole_ns = bounded(metrics.operators->whole_ns);
-  run.operators_time = printable(metrics.operators->time_of);
+  run.operators_time = word_of(metrics.operators->time_of);
   const std::map<std::string, std::vector<const GemmRate*>> rates = rates_by_operator(metrics);
   std::int64_t sum_ns = 0;
   std::int64_t sum_calls = 0;

@@ -143,7 +143,7 @@ std::string typed_file(const Metrics& metrics) {
   const std::string& file = metrics.capture.file;
   const bool is_plain = !file.empty() && !file.starts_with('-') &&
                         file.find_first_not_of(kPlain) == std::string::npos;
-  return is_plain && !metrics.capture.files ? file : "FILE";
+  return is_plain && metrics.capture.files.empty() ? file : "FILE";
 }
 
 // Why the time of a step is not known, and what to type.

@@ -144,7 +144,7 @@ void add_latency(const Metrics& metrics, Latency Latencies::*latency, const std:
 
 // The file that a GPU is of, where there are several; empty: there is one.
 std::string file_of_device(const Metrics& metrics, const std::string& device) {
-  for (const FileMetrics& file : metrics.capture.files.value_or(std::vector<FileMetrics>())) {
+  for (const FileRow& file : metrics.capture.files) {
     if (std::ranges::find(file.devices, device) != file.devices.end()) {
       return printable(file.file);
     }
@@ -153,7 +153,7 @@ std::string file_of_device(const Metrics& metrics, const std::string& device) {
 }
 
 // "4 files of one job: rank0.sqlite (cuda:0), rank1.sqlite (cuda:1), ...".
-std::string files_sentence(const std::vector<FileMetrics>& files) {
+std::string files_sentence(const std::vector<FileRow>& files) {
   constexpr std::size_t kMostFiles = 8;
   std::string text = fmt::format("{} files of one job: ", files.size());
   for (std::size_t i = 0; i < std::min(files.size(), kMostFiles); ++i) {
@@ -197,8 +197,8 @@ Section summary_section(const Metrics& metrics, const SectionOptions& options) {
     section.paragraphs.push_back("Only a part of the recording was analyzed: " +
                                  printable(metrics.capture.window->why) + ".");
   }
-  if (metrics.capture.files && !options.is_terminal) {
-    section.paragraphs.push_back(files_sentence(*metrics.capture.files));
+  if (!metrics.capture.files.empty() && !options.is_terminal) {
+    section.paragraphs.push_back(files_sentence(metrics.capture.files));
   }
   // On the terminal, findings have a section of their own.
   if (options.is_terminal) {
@@ -272,7 +272,7 @@ Section recommendations_section(const Metrics& metrics, const SectionOptions& op
 Section environment_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   using M = Metrics;
   using E = Environment;
-  using C = CaptureMetrics;
+  using C = CaptureRow;
   Section section;
   const auto add = [&](const std::string& label, const char* reason, CellFormat unit,
                        auto... members) {
@@ -291,7 +291,7 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
   add("container", "none was found", CellFormat::kText, &M::environment, &E::container);
   add("NVIDIA driver", "none is loaded, or not noted", CellFormat::kText, &M::environment,
       &E::driver_version);
-  add("recording", "there is none", CellFormat::kText, &M::capture, &C::format);
+  add("recording", "there is none", CellFormat::kText, &M::capture, &C::format_name);
   add(tool_of(metrics), "the recording does not say", CellFormat::kText, &M::capture,
       &C::tool_version);
   add("Nsight Compute", metrics.counters ? "the export does not say" : "needs an ncu capture",
@@ -317,7 +317,7 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
 // Figures of the whole run; those that need marks say so.
 Section aggregates_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   using A = Latencies;
-  using C = CaptureMetrics;
+  using C = CaptureRow;
   Section section;
   if (!metrics.aggregates.source.empty()) {
     section.paragraphs.push_back("Stage times are from " + printable(metrics.aggregates.source) +

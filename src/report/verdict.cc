@@ -140,7 +140,8 @@ std::string sentence_on(const Analysis& analysis, const std::string& device) {
   const LedgerRow* stage = only_stage(analysis, device);
   const LedgerRow* steady = row_of(analysis, {RowKind::kSteady}, device);
   if (row == nullptr) {
-    return fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.kernel_ns), device);
+    return fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.capture.kernel_ns),
+                       device);
   }
   const Ledger& ledger = *row;
   const std::int64_t time_ns = row->base_ns.value_or(0);
@@ -161,13 +162,14 @@ std::string sentence_on(const Analysis& analysis, const std::string& device) {
                                  largest_waste(analysis, *row, time_ns));
   const std::string rest = left_out(analysis, device, before_ns, after_ns);
   if (steady != nullptr || !rest.empty()) {
-    text += fmt::format(" {} were recorded{}.", format_duration_ns(analysis.capture_ns), rest);
+    text +=
+        fmt::format(" {} were recorded{}.", format_duration_ns(analysis.capture.duration_ns), rest);
   }
   return text;
 }
 
 bool has_range_profile(const Analysis& analysis) {
-  return analysis.kernel_ns == 0 && has_diagnostic(analysis.diagnostics, "range_profiling");
+  return analysis.capture.kernel_ns == 0 && has_diagnostic(analysis.diagnostics, "range_profiling");
 }
 
 // " Top opportunity: launch_bound, up to 1.79x faster." of the first finding that has a bound.
@@ -217,12 +219,12 @@ std::string verdict(const Analysis& analysis) {
   if (analysis.is_summary) {
     return fmt::format(
         "{} of kernels, from a summary without timestamps: stages, gaps and devices are n/a.",
-        format_duration_ns(analysis.kernel_ns));
+        format_duration_ns(analysis.capture.kernel_ns));
   }
   if (has_range_profile(analysis)) {
     return "No kernel was recorded: the profiler counted in ranges instead (CUPTI range profiling).";
   }
-  if (analysis.kernel_ns == 0) {
+  if (analysis.capture.kernel_ns == 0) {
     return capture.has_kernel_table
                ? "Kernels were recorded, but none takes any time in the part that was asked for."
            : analysis.copies.empty()
@@ -230,11 +232,11 @@ std::string verdict(const Analysis& analysis) {
                : "No kernel was recorded, only copies and memsets: this process launched none, or kernel "
                  "tracing failed.";
   }
-  if (analysis.opaque_graph_ns * 2 > analysis.kernel_ns) {
+  if (analysis.capture.opaque_graph_ns * 2 > analysis.capture.kernel_ns) {
     return fmt::format(
         "{} of GPU time is in CUDA graphs that were recorded as a whole: their kernels are not "
         "visible. Record again with {}",
-        format_fraction(fraction_of(analysis.opaque_graph_ns, analysis.kernel_ns)),
+        format_fraction(fraction_of(analysis.capture.opaque_graph_ns, analysis.capture.kernel_ns)),
         capture.format.record_graphs);
   }
   // While a graph is captured the GPU rests, and a sample leaves most work out: neither says

@@ -68,7 +68,7 @@ constexpr Field names_row(std::string_view text, int place = 1) {
   field.name_place = place;
   return field;
 }
-// A text that is null if empty.
+// A text, or a list of rows, that is null if empty.
 constexpr Field maybe(std::string_view text) {
   Field field = plain(text);
   field.is_null_if_empty = true;

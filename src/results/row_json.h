@@ -52,6 +52,9 @@ Json value_json(const T& value, const Field& field) {
   } else if constexpr (kIsOptional<T>) {
     return value ? value_json(*value, field) : Json(nullptr);
   } else if constexpr (kIsList<T>) {
+    if (field.is_null_if_empty && value.empty()) {
+      return nullptr;
+    }
     Json json = Json::array();
     for (const auto& item : value) {
       json.push_back(value_json(item, {}));

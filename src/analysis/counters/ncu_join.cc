@@ -284,7 +284,7 @@ void settle_claims(const std::vector<LaunchGroup>& groups, std::vector<KernelCou
 std::vector<StageCoverage> coverage_of(const Analysis& analysis,
                                        const std::vector<KernelCounters>& kernels) {
   std::vector<StageCoverage> rows;
-  StageCoverage whole{"total", 0, analysis.kernel_ns};
+  StageCoverage whole{"total", 0, analysis.capture.kernel_ns};
   const auto row_of = [&](const std::string& stage) -> StageCoverage& {
     const auto at = std::find_if(rows.begin(), rows.end(),
                                  [&](const StageCoverage& row) { return row.stage == stage; });

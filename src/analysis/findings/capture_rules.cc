@@ -20,20 +20,20 @@ bool is_capture_of_graphs(const Analysis& analysis) {
   for (const DeviceRow& device : analysis.devices) {
     num_kernels += device.num_kernels;
   }
-  return analysis.num_captured_launches > num_kernels;
+  return analysis.capture.num_captured_launches > num_kernels;
 }
 
 bool has_missing_calls(const Analysis& analysis) {
   constexpr std::int64_t kFewCalls = 500;
   constexpr std::int64_t kMostCallsPerRecorded = 50;  // about 16 where none are missing
-  return analysis.num_calls >= kFewCalls &&
-         analysis.num_numbered_calls > analysis.num_calls * kMostCallsPerRecorded;
+  return analysis.capture.num_calls >= kFewCalls &&
+         analysis.capture.num_numbered_calls > analysis.capture.num_calls * kMostCallsPerRecorded;
 }
 
 void check_gpu_activity(const FindingContext& context) {
   const Analysis& analysis = context.analysis;
   // Without kernels all other findings are meaningless.
-  if (analysis.kernel_ns > 0) {
+  if (analysis.capture.kernel_ns > 0) {
     return;
   }
   Finding& finding = context.block("no_gpu_activity");
@@ -79,7 +79,7 @@ void check_gpu_activity(const FindingContext& context) {
 
 void check_opaque_graphs(const FindingContext& context) {
   const Analysis& analysis = context.analysis;
-  const double share = fraction_of(analysis.opaque_graph_ns, analysis.kernel_ns);
+  const double share = fraction_of(analysis.capture.opaque_graph_ns, analysis.capture.kernel_ns);
   if (share < kMostOpaque) {
     return;
   }
@@ -96,14 +96,14 @@ void check_opaque_graphs(const FindingContext& context) {
 void check_captured_graphs(const FindingContext& context) {
   constexpr std::int64_t kFewLaunches = 20;
   const Analysis& analysis = context.analysis;
-  if (!is_capture_of_graphs(analysis) || analysis.num_captured_launches < kFewLaunches) {
+  if (!is_capture_of_graphs(analysis) || analysis.capture.num_captured_launches < kFewLaunches) {
     return;
   }
   Finding& finding = context.block("graph_capture");
   finding.sentence = fmt::format(
       "this recording is of graph capture: {} launches were captured, not executed; only {} of kernels "
       "ran",
-      analysis.num_captured_launches, format_duration_ns(analysis.kernel_ns));
+      analysis.capture.num_captured_launches, format_duration_ns(analysis.capture.kernel_ns));
   finding.next =
       "use it to name the kernels of the replay: gpuwhy analyze REPLAY --capture-trace THIS";
   finding.evidence = {"capture.captured_launches", "capture.kernel_ns"};
@@ -118,7 +118,7 @@ void check_missing_calls(const FindingContext& context) {
   finding.sentence = fmt::format(
       "the recording has {} of about {} API calls, judging by their correlation ids: it is a sample, "
       "so idle time and its causes are meaningless",
-      context.analysis.num_calls, context.analysis.num_numbered_calls);
+      context.analysis.capture.num_calls, context.analysis.capture.num_numbered_calls);
   finding.next = "record again without sampling; times of single kernels are valid";
   finding.evidence = {"capture.calls", "capture.numbered_calls"};
 }
@@ -273,7 +273,7 @@ const GemmRate* largest_rate(const Analysis& analysis) {
       largest = &rate;
     }
   }
-  return largest != nullptr && fraction_of(largest->total_ns, analysis.kernel_ns) >= kLeast
+  return largest != nullptr && fraction_of(largest->total_ns, analysis.capture.kernel_ns) >= kLeast
              ? largest
              : nullptr;
 }
@@ -284,7 +284,7 @@ std::string rate_words(const Analysis& analysis, const GemmRate* rate) {
              ? ""
              : fmt::format("; {} of {} takes {} at {:.4g} TFLOP/s, {} of the GPU's peak",
                            printable_name(rate->op), printable_name(rate->dims),
-                           format_fraction(fraction_of(rate->total_ns, analysis.kernel_ns)),
+                           format_fraction(fraction_of(rate->total_ns, analysis.capture.kernel_ns)),
                            *rate->flops_per_s / 1e12, format_fraction(*rate->peak_fraction));
 }
 
@@ -342,15 +342,16 @@ void check_few_kernels(const FindingContext& context) {
   if (num_kernels == 0 || num_kernels >= kFewKernels || is_capture_of_graphs(analysis)) {
     return;
   }
-  const bool is_next_to_none = num_kernels <= kNextToNone && analysis.kernel_ns < kNextToNoTimeNs;
-  if (analysis.kernel_ns >= kNextToNoTimeNs && is_busy(analysis)) {
+  const bool is_next_to_none =
+      num_kernels <= kNextToNone && analysis.capture.kernel_ns < kNextToNoTimeNs;
+  if (analysis.capture.kernel_ns >= kNextToNoTimeNs && is_busy(analysis)) {
     return;  // nothing waits
   }
   Finding& finding = is_next_to_none ? context.block("few_kernels")
                                      : context.note("few_kernels", {RowKind::kRecording});
-  finding.sentence =
-      fmt::format("only {} {} ran, {} in total: too few to say what a step waits for", num_kernels,
-                  num_kernels == 1 ? "kernel" : "kernels", format_duration_ns(analysis.kernel_ns));
+  finding.sentence = fmt::format(
+      "only {} {} ran, {} in total: too few to say what a step waits for", num_kernels,
+      num_kernels == 1 ? "kernel" : "kernels", format_duration_ns(analysis.capture.kernel_ns));
   finding.next = "record a few steps of the workload, after warming up";
   finding.evidence = {"capture.kernel_ns"};
 }
@@ -365,7 +366,8 @@ void check_largest_part(const FindingContext& context) {
         return (finding.is_blocker && finding.id != "calls_missing") ||
                finding.id == "few_kernels" || finding.saving_fraction().value_or(0) >= kEnough;
       });
-  if (is_said || analysis.kernels.empty() || analysis.families.empty() || analysis.kernel_ns == 0) {
+  if (is_said || analysis.kernels.empty() || analysis.families.empty() ||
+      analysis.capture.kernel_ns == 0) {
     return;
   }
   const KernelRow& top = analysis.kernels.front();
@@ -374,9 +376,9 @@ void check_largest_part(const FindingContext& context) {
   Finding& finding = context.note("largest_part", {RowKind::kRecording});
   finding.sentence = fmt::format(
       "{} of kernel time is {} kernels; the largest kernel is {} with {} in {} {}, median {}{}",
-      format_fraction(fraction_of(family.total_ns, analysis.kernel_ns)), family.family,
+      format_fraction(fraction_of(family.total_ns, analysis.capture.kernel_ns)), family.family,
       printable_name(top.short_name),
-      format_fraction(fraction_of(top.total_ns, analysis.kernel_ns)), top.calls,
+      format_fraction(fraction_of(top.total_ns, analysis.capture.kernel_ns)), top.calls,
       top.calls == 1 ? "launch" : "launches", format_duration_ns(top.median_ns),
       rate_words(analysis, rate));
   finding.next = largest_part_advice(context, family.family, rate);

@@ -89,8 +89,8 @@ std::vector<LedgerRow> scopes_of(const Analysis& analysis) {
     all.stage.kind = RowKind::kRecording;
     all.device = analysis.kernels[0].device;
     all.num_instances = 1;
-    all.window_ns = analysis.kernel_ns;
-    all.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = analysis.kernel_ns;
+    all.window_ns = analysis.capture.kernel_ns;
+    all.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = analysis.capture.kernel_ns;
     set_base(all);
     return whole;
   }
@@ -228,7 +228,7 @@ Finding& FindingContext::note(const char* id, const RowName& stage) const {
 Finding& FindingContext::block(const char* id) const {
   Finding& finding = note(id, {RowKind::kRecording});
   finding.is_blocker = true;
-  finding.window_ns = analysis.capture_ns;
+  finding.window_ns = analysis.capture.duration_ns;
   return finding;
 }
 

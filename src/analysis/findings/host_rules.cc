@@ -249,7 +249,7 @@ std::string system_call_advice(const Analysis& analysis, std::string_view call) 
 
 // Whether an operator launched kernels itself.
 bool runs_on_gpu(const Analysis& analysis, const std::string& scope) {
-  return analysis.operators && analysis.operators->is_gpu_time &&
+  return analysis.operators && analysis.operators->time_of == OperatorTime::kKernels &&
          std::any_of(
              analysis.operators->rows.begin(), analysis.operators->rows.end(),
              [&](const OperatorRow& row) { return row.name == scope && row.num_kernels > 0; });
@@ -475,7 +475,7 @@ void check_host(const FindingContext& context) {
     }
     return;
   }
-  if (context.analysis.kernel_ns == 0 || is_capture_of_graphs(context.analysis) ||
+  if (context.analysis.capture.kernel_ns == 0 || is_capture_of_graphs(context.analysis) ||
       has_missing_calls(context.analysis)) {
     return;  // nothing waited for, or idle time has no meaning
   }

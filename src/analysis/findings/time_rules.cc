@@ -243,7 +243,7 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const L
 void check_graph_idle(const FindingContext& context) {
   for (const LedgerRow& row : context.scopes) {
     const std::int64_t time_ns = row[Bucket::kGraph];
-    if (context.analysis.kernel_ns == 0 || share_of(time_ns, row) < kLeastIdleShare) {
+    if (context.analysis.capture.kernel_ns == 0 || share_of(time_ns, row) < kLeastIdleShare) {
       continue;
     }
     Finding& finding = context.add("graph_idle", row, Bucket::kGraph, 0);
@@ -272,7 +272,7 @@ void check_unrecorded(const FindingContext& context) {
     for (const IdleRow& cause : causes_of(context.analysis.idle_causes, row)) {
       time_ns -= cause.bucket == Bucket::kUnrecorded ? cause.total_ns : 0;
     }
-    if (context.analysis.kernel_ns == 0 || fraction_of(time_ns, row.window_ns) < kMuch) {
+    if (context.analysis.capture.kernel_ns == 0 || fraction_of(time_ns, row.window_ns) < kMuch) {
       continue;
     }
     Finding& finding = context.add("unrecorded_work", row, Bucket::kUnrecorded, 0);
@@ -319,7 +319,7 @@ void check_buckets(const FindingContext& context) {
   }
   // While graphs are captured nothing waits, and in a sample neither idle time nor overlap has a
   // meaning.
-  if (context.analysis.kernel_ns == 0 || is_capture_of_graphs(context.analysis) ||
+  if (context.analysis.capture.kernel_ns == 0 || is_capture_of_graphs(context.analysis) ||
       has_missing_calls(context.analysis)) {
     return;
   }

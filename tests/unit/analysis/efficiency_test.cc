@@ -114,7 +114,7 @@ TEST(Efficiency, AModelThatContradictsTheKernelsIsNamed) {
     kernel.calls = 200;
     kernel.total_ns = total_ns;
     analysis.kernels.push_back(kernel);
-    analysis.kernel_ns += total_ns;
+    analysis.capture.kernel_ns += total_ns;
   };
   Llm dense;
   Llm mixture;

@@ -37,12 +37,12 @@ void set_cause(Analysis& analysis, Bucket bucket, const IdleLabel& label, const 
 Analysis analysis_with(const std::vector<Part>& parts, const std::string& stage = "capture") {
   Analysis analysis;
   analysis.capture.has_cuda = true;
-  analysis.capture_ns = 1'000'000'000;
+  analysis.capture.duration_ns = 1'000'000'000;
   analysis.devices = {{.device = "cuda:0", .name = "Some GPU", .num_kernels = 1, .busy_stage = {}}};
   LedgerRow row;
   row.stage = row_name(stage);
   row.device = "cuda:0";
-  row.window_ns = analysis.capture_ns;
+  row.window_ns = analysis.capture.duration_ns;
   std::int64_t rest = row.window_ns;
   for (const Part& part : parts) {
     row.buckets_ns[static_cast<std::size_t>(part.bucket)] = part.time_ns;
@@ -58,7 +58,7 @@ Analysis analysis_with(const std::vector<Part>& parts, const std::string& stage 
   }
   row.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = rest;
   set_base(row);
-  analysis.kernel_ns = rest;
+  analysis.capture.kernel_ns = rest;
   analysis.ledgers = {row};
   return analysis;
 }
@@ -216,13 +216,13 @@ TEST(Findings, AdviceFitsTheProgram) {
 
 TEST(Findings, IdleTimeOfACaptureOrASampleMeansNothing) {
   Analysis analysis = analysis_with({{Bucket::kLaunchLate, 900'000'000}});
-  analysis.num_captured_launches = 500;
+  analysis.capture.num_captured_launches = 500;
   EXPECT_THAT(ids_of(find_findings(analysis, {})), ElementsAre("graph_capture"));
-  analysis.num_captured_launches = 0;
-  analysis.num_calls = 1000;
-  analysis.num_numbered_calls = 200'000;
+  analysis.capture.num_captured_launches = 0;
+  analysis.capture.num_calls = 1000;
+  analysis.capture.num_numbered_calls = 200'000;
   EXPECT_THAT(ids_of(find_findings(analysis, {})), ElementsAre("calls_missing"));
-  analysis.num_numbered_calls = 16'000;
+  analysis.capture.num_numbered_calls = 16'000;
   EXPECT_THAT(ids_of(find_findings(analysis, {})), ElementsAre("launch_bound"));
 }
 
@@ -523,7 +523,7 @@ TEST(Findings, KernelsThatOverlapSaveNoMoreThanTheyTook) {
 
 TEST(Findings, SharesAreOfThePartTheySpeakOf) {
   Analysis analysis = analysis_with({}, "startup");
-  analysis.capture_ns = 10'000'000'000;
+  analysis.capture.duration_ns = 10'000'000'000;
   analysis.ledgers.push_back(
       analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "steady").ledgers[0]);
   const Findings findings = find_findings(analysis, {});
@@ -534,7 +534,7 @@ TEST(Findings, SharesAreOfThePartTheySpeakOf) {
 
 TEST(Findings, ABadRecordingComesFirst) {
   Analysis opaque = analysis_with({{Bucket::kCopy, 400'000'000}});
-  opaque.opaque_graph_ns = opaque.kernel_ns;
+  opaque.capture.opaque_graph_ns = opaque.capture.kernel_ns;
   EXPECT_THAT(ids_of(find_findings(opaque, {})), ElementsAre("graph_opaque", "exposed_copy"));
   Analysis nothing;
   nothing.capture.messages = {"No CUDA \x1b events collected"};
@@ -550,7 +550,7 @@ TEST(Findings, NumbersThatCannotBeRightSaveNothing) {
   EXPECT_THAT(ids_of(find_findings(analysis, {})), ElementsAre("exposed_copy"));
   analysis.diagnostics[0].severity = Severity::kImpossible;
   EXPECT_THAT(ids_of(find_findings(analysis, {})), ElementsAre("impossible_rows"));
-  analysis.kernel_ns = 0;
+  analysis.capture.kernel_ns = 0;
   EXPECT_THAT(ids_of(find_findings(analysis, {})), ElementsAre("impossible_rows"))
       << "not that none was recorded";
 }

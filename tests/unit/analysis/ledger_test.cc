@@ -521,7 +521,7 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
   for (int i = 0; i < kRecordings; ++i) {
     const Recording recording = Maker(random).make();
     const Analysis analysis = profile(trace_of(recording, nullptr), rules()).analysis;
-    auto expected = plain_ledgers(recording, analysis.capture_start_ns);
+    auto expected = plain_ledgers(recording, analysis.capture.start_ns);
     std::map<std::string, Ledger> phases;  // summed by device: they must be the capture
     for (const LedgerRow& ledger : analysis.ledgers) {
       ASSERT_EQ(ledger.sum_ns(), ledger.window_ns);
@@ -551,8 +551,8 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
     }
     ASSERT_TRUE(expected.empty()) << "recording " << i << ": a ledger is missing";
     if (!recording.ranges.empty()) {
-      ASSERT_EQ(analysis.outside_ns,
-                Plain(recording).outside(analysis.capture_start_ns, analysis.capture_ns))
+      ASSERT_EQ(analysis.capture.outside_stages_ns,
+                Plain(recording).outside(analysis.capture.start_ns, analysis.capture.duration_ns))
           << "recording " << i;
     }
   }
@@ -616,7 +616,7 @@ TEST(Analysis, SumsHoldOnRandomRecordings) {
     for (const StageRow& stage : analysis.stages) {
       staged += stage.is_nested ? 0 : stage.kernel_ns;
     }
-    ASSERT_EQ(staged + analysis.unattributed_ns, analysis.kernel_ns);
+    ASSERT_EQ(staged + analysis.capture.unattributed_kernel_ns, analysis.capture.kernel_ns);
     std::int64_t rows = 0;
     for (const KernelRow& kernel : analysis.kernels) {
       rows += kernel.total_ns;
@@ -624,10 +624,10 @@ TEST(Analysis, SumsHoldOnRandomRecordings) {
       ASSERT_LE(kernel.median_ns, kernel.p99_ns);
       ASSERT_LE(kernel.p99_ns, kernel.max_ns);
     }
-    ASSERT_EQ(rows, analysis.kernel_ns);
-    ASSERT_GE(analysis.stage_overlap_ns, 0);
-    ASSERT_GE(analysis.outside_ns, 0);
-    ASSERT_LE(analysis.outside_ns, analysis.capture_ns);
+    ASSERT_EQ(rows, analysis.capture.kernel_ns);
+    ASSERT_GE(analysis.capture.stage_overlap_ns, 0);
+    ASSERT_GE(analysis.capture.outside_stages_ns, 0);
+    ASSERT_LE(analysis.capture.outside_stages_ns, analysis.capture.duration_ns);
   }
 }
 

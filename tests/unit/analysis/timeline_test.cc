@@ -66,7 +66,7 @@ TEST(Timeline, EveryColumnHoldsWhatRanInIt) {
     for (std::size_t i = 0; i < trace.kernels.size(); ++i) {
       for (std::int64_t t = trace.kernels.start_ns[i]; t < trace.kernels.end_ns[i]; ++t) {
         ++truth[{trace.kernels.stream[i] == 0 ? "stream 7" : "stream 8",
-                 (t - analysis.capture_start_ns) / level.column_ns}];
+                 (t - analysis.capture.start_ns) / level.column_ns}];
       }
     }
     std::map<std::pair<std::string, std::int64_t>, std::int64_t> found;

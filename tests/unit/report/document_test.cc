@@ -59,12 +59,12 @@ StageTimes times(const std::string& stage) {
 Analysis whole(const std::string& name = "gemv_kernel") {
   Analysis analysis;
   analysis.capture.has_cuda = true;
-  analysis.capture.format.name = "nsys SQLite";
+  analysis.capture.format_name = "nsys SQLite";
   analysis.capture.tool_version = name;
   analysis.capture.messages = {name};
-  analysis.capture_ns = 30'000'000;
-  analysis.kernel_ns = 12'000'000;
-  analysis.stage_source = "NVTX domain LLM";
+  analysis.capture.duration_ns = 30'000'000;
+  analysis.capture.kernel_ns = 12'000'000;
+  analysis.capture.stage_source = "NVTX domain LLM";
   for (const char* stage : {"prefill", "decode", "vision"}) {
     StageRow row;
     row.stage = row_name(stage);
