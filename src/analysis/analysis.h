@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/counters/ncu_join.h"
 #include "analysis/findings/findings.h"
 #include "analysis/launch_groups.h"
 #include "analysis/rules.h"
@@ -18,6 +17,7 @@
 #include "results/bucket.h"
 #include "results/composition.h"
 #include "results/copy.h"
+#include "results/counters.h"
 #include "results/device.h"
 #include "results/efficiency.h"
 #include "results/idle_label.h"
@@ -50,7 +50,7 @@ struct KernelRow {
   std::vector<LaunchShape> shapes;  // the grids and blocks it was launched with, sorted
   // Durations in logarithmic bins, eight per octave: bin -> launches. Sums over ranks are exact.
   std::map<int, std::int64_t> histogram;
-  std::optional<std::size_t> counters;    // into JoinedCounters::kernels: what bounds most of it
+  std::string bound;                      // what bounds most of it; empty: no counters cover it
   std::int64_t covered_ns = 0;            // of total_ns: launches whose counters were measured
   std::optional<std::int64_t> steady_ns;  // of total_ns: in the steady phase, if there is one
 
@@ -217,7 +217,7 @@ struct Analysis {
   std::int64_t stage_overlap_ns = 0;          // stage windows (all but nested) minus their union
   std::int64_t outside_ns = 0;                // of the capture: in no stage's window
   std::vector<std::string> unmatched_names;   // kernels of family other, by time, when it is large
-  std::optional<JoinedCounters> counters;     // nullopt: no ncu capture
+  std::optional<CountersRow> counters;        // nullopt: no ncu capture
   std::optional<Efficiency> efficiency;       // nullopt: no model
   std::vector<Composition> compositions;      // by stage, then sequences
   std::optional<RequestsSummary> requests;    // nullopt: no file of requests

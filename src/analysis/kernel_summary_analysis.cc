@@ -17,6 +17,7 @@ LaunchGroup group_of(const KernelSummaryRow& row, std::string family) {
   group.kernel_name = row.name;
   group.family = std::move(family);
   group.stage = {RowKind::kUnmarked};
+  group.gpu = "unknown GPU";
   group.has_shape = row.shape.has_value();
   group.shape = row.shape.value_or(LaunchShape{});
   group.calls = row.instances;
@@ -45,7 +46,7 @@ Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
     if (is_new) {
       KernelRow& record = analysis.kernels.emplace_back();
       record.kernel_name = row.name;
-      record.device = "unknown GPU";
+      record.device = group.gpu;
       record.stage = {RowKind::kUnmarked};
       record.family = group.family;
       record.min_ns = group.min_ns;

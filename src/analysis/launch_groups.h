@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct LaunchGroup {
   std::int64_t max_ns = 0;
   std::int64_t first_ns = 0;              // when the earliest of them began
   std::optional<std::int64_t> steady_ns;  // of total_ns: in the steady phase, if there is one
+  std::optional<std::size_t> counters;    // into CountersRow::kernels: what was measured of it
 };
 
 // All kernels of a recording in groups, by total time, then by name, stage, device, process, shape.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Field descriptions of efficiency, kernels and counters: see metric_fields.h.
+// Field descriptions of kernels: see metric_fields.h.
 #pragma once
 
 #include "report/metrics.h"
@@ -72,103 +72,6 @@ void describe(const KernelMetrics*, F&& f) {
            "of total_ns: launches whose counters were measured"));
   f("covered_fraction", &T::covered_fraction,
     number("fraction", "calls", "ncu kernels", "counters.covered", "covered_ns / total_ns"));
-}
-
-template <typename F>
-void describe(const StageCoverage*, F&& f) {
-  using T = StageCoverage;
-  const Field time = number("ns", "", "ncu kernels", "counters.covered",
-                            "kernel time of the stage, and of it with measured counters");
-  f("stage", &T::stage, plain("the stage, or total"));
-  f("covered_ns", &T::covered_ns, time);
-  f("kernel_ns", &T::kernel_ns, time);
-  f("fraction", &T::fraction,
-    number("fraction", "", "ncu kernels", "counters.covered", "covered_ns / kernel_ns"));
-}
-
-template <typename F>
-void describe(const StallReason*, F&& f) {
-  using T = StallReason;
-  f("name", &T::name, plain("what warps waited for, as ncu spells it"));
-  f("fraction", &T::fraction,
-    number("fraction", "", "ncu", "counters.raw",
-           "of the cycles of resident warps; issuing is the rest"));
-}
-
-template <typename F>
-void describe(const RooflineMetrics*, F&& f) {
-  using T = RooflineMetrics;
-  const auto of_launch = [](std::string_view unit) {
-    return number(unit, "", "ncu gpus", "counters.roofline",
-                  "from ncu's metrics of one launch; ceilings from ncu or the table of GPUs");
-  };
-  f("dtype", &T::dtype, maybe("the type with most work"));
-  f("flops", &T::flops, of_launch("FLOP"));
-  f("flops_reason", &T::flops_reason, maybe("why FLOPs are not known"));
-  f("dram_bytes", &T::dram_bytes, of_launch("bytes"));
-  f("intensity_flops_per_byte", &T::intensity_flops_per_byte, of_launch("FLOP/byte"));
-  f("flops_per_s", &T::flops_per_s, of_launch("FLOP/s"));
-  f("dram_bytes_per_s", &T::dram_bytes_per_s, of_launch("bytes/s"));
-  f("l2_bytes_per_s", &T::l2_bytes_per_s, of_launch("bytes/s"));
-  f("l1_bytes_per_s", &T::l1_bytes_per_s, of_launch("bytes/s"));
-  f("roof_flops_per_s", &T::roof_flops_per_s, of_launch("FLOP/s"));
-  f("roof_bytes_per_s", &T::roof_bytes_per_s, of_launch("bytes/s"));
-  f("roof_source", &T::roof_source, maybe("where the ceilings are from"));
-  f("compute_fraction", &T::compute_fraction, of_launch("fraction"));
-  f("memory_fraction", &T::memory_fraction, of_launch("fraction"));
-  f("memory_level", &T::memory_level, maybe("the busiest level of memory"));
-  f("no_eligible_fraction", &T::no_eligible_fraction, of_launch("fraction"));
-  f("theoretical_occupancy_fraction", &T::theoretical_occupancy_fraction, of_launch("fraction"));
-  f("achieved_occupancy_fraction", &T::achieved_occupancy_fraction, of_launch("fraction"));
-  f("waves", &T::waves, of_launch("1"));
-  f("stalls", &T::stalls, plain("why warps did not issue, the largest first"));
-}
-
-template <typename F>
-void describe(const CounterMetrics*, F&& f) {
-  using T = CounterMetrics;
-  const auto measured = [](std::string_view unit, std::string_view text) {
-    return number(unit, "", "ncu", "counters.raw", text);
-  };
-  f("kernel_name", &T::kernel_name, plain("as ncu spells it"));
-  f("short_name", &T::short_name, plain("without what all names share"));
-  f("device_name", &T::device_name, maybe("the GPU, as ncu names it"));
-  f("stage", &T::stage, maybe("the stage it was profiled in"));
-  f("grid", &T::grid, measured("1", "blocks in each direction"));
-  f("block", &T::block, measured("1", "threads in each direction"));
-  f("match", &T::match, plain("how its launches were found in the recording"));
-  f("match_reason", &T::match_reason, maybe("why none or several were found"));
-  f("matched_kernel", &T::matched_kernel, maybe("the kernel of the recording"));
-  f("covered_ns", &T::covered_ns,
-    number("ns", "", "ncu kernels", "counters.covered",
-           "kernel time of the launches this result stands for"));
-  f("covered_fraction", &T::covered_fraction,
-    number("fraction", "", "ncu kernels", "counters.covered", "covered_ns / capture.kernel_ns"));
-  f("confidence", &T::confidence, maybe("how well the profiled launch stands for the others"));
-  f("confidence_reason", &T::confidence_reason, maybe("the figures behind it"));
-  f("slowdown_under_ncu", &T::slowdown_under_ncu,
-    number("1", "", "ncu kernels", "counters.transfer",
-           "ncu's duration over the median of the recording's launches"));
-  f("ncu_duration_ns", &T::ncu_duration_ns, measured("ns", "as ncu measured it"));
-  f("ncu_sm_clock_hz", &T::ncu_sm_clock_hz, measured("1/s", "as ncu measured it"));
-  f("ncu_clock_fraction", &T::ncu_clock_fraction,
-    number("fraction", "", "ncu gpus", "counters.transfer", "of the GPU's boost clock"));
-  f("bound", &T::bound, maybe("memory, compute, latency or launch"));
-  f("bound_reason", &T::bound_reason, maybe("the figures behind it"));
-  f("winnable_ns", &T::winnable_ns,
-    number(
-        "ns", "", "ncu kernels gpus", "counters.winnable",
-        "covered_ns x (1 - the nearest ceiling's fraction), at most covered_ns - 1 us per launch"));
-  f("roofline", &T::roofline, plain("the launch and the ceilings of its GPU"));
-}
-
-template <typename F>
-void describe(const CountersMetrics*, F&& f) {
-  using T = CountersMetrics;
-  f("tool_version", &T::tool_version, maybe("the version of ncu"));
-  f("clock_control", &T::clock_control, maybe("what ncu was told to do with the clocks"));
-  f("coverage", &T::coverage, plain("how much of each stage counters cover"));
-  f("kernels", &T::kernels, plain("the profiled launches; null without an ncu capture"));
 }
 
 }  // namespace gpuwhy

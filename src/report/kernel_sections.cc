@@ -233,7 +233,7 @@ std::vector<MergedKernel> merged_kernels(const std::vector<KernelMetrics>& rows,
   return merged;
 }
 
-bool is_covered(const CounterMetrics& row) {
+bool is_covered(const CounterRow& row) {
   return row.covered_ns > 0;
 }
 
@@ -363,9 +363,9 @@ Section counters_section(const Metrics& metrics, const SectionOptions& options) 
         "takes yours";
     return section;
   }
-  using Row = CounterMetrics;
+  using Row = CounterRow;
   section.paragraphs.push_back(coverage_text(metrics.counters->coverage));
-  ReportTable table = table_of(rows_at(metrics, &Metrics::counters, &CountersMetrics::kernels),
+  ReportTable table = table_of(rows_at(metrics, &Metrics::counters, &CountersRow::kernels),
                                {{"bound", CellFormat::kText, &Row::bound},
                                 {"GPU time", CellFormat::kFraction, &Row::covered_fraction},
                                 {"potential saving", CellFormat::kDuration, &Row::winnable_ns},

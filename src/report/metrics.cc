@@ -134,7 +134,7 @@ using RowGroups = std::map<std::tuple<std::string_view, std::string_view, std::s
 RowGroups groups_by_row(const Analysis& analysis) {
   RowGroups rows;
   for (const LaunchGroup& group : analysis.launch_groups) {
-    if (group.has_shape) {
+    if (group.has_shape && !analysis.is_summary) {
       rows[{group.kernel_name, group.stage.text(), group.gpu}].push_back(&group);
     }
   }
@@ -196,78 +196,9 @@ KernelMetrics kernel_of(const Analysis& analysis, const RowGroups& groups,
     kernel.by_shape = totals_by_shape(found->second);
   }
   kernel.histogram.assign(record.histogram.begin(), record.histogram.end());
-  if (record.counters) {
-    kernel.bound = bound_text(analysis, record);
-  }
+  kernel.bound = record.bound;
   kernel.covered_ns = record.covered_ns;
   return kernel;
-}
-
-RooflineMetrics roofline_of(const KernelCounters& kernel) {
-  const RooflineInput& input = kernel.input;
-  const Roofline& roof = kernel.roofline;
-  return {input.dtype,
-          input.flops,
-          input.flops_reason,
-          input.dram_bytes,
-          roof.intensity_flops_per_byte,
-          roof.flops_per_s,
-          roof.dram_bytes_per_s,
-          roof.l2_bytes_per_s,
-          roof.l1_bytes_per_s,
-          roof.roof_flops_per_s,
-          roof.roof_bytes_per_s,
-          kernel.roofs.source,
-          roof.compute_fraction,
-          roof.memory_fraction,
-          roof.memory_level,
-          input.no_eligible_fraction,
-          input.theoretical_occupancy_fraction,
-          input.achieved_occupancy_fraction,
-          input.waves,
-          input.stalls};
-}
-
-CounterMetrics counter_of(const Analysis& analysis, const KernelCounters& kernel) {
-  CounterMetrics metrics;
-  metrics.kernel_name = kernel.kernel_name;
-  metrics.short_name = kernel.short_name;
-  metrics.device_name = kernel.device_name;
-  metrics.stage = kernel.stage;
-  // Without a launch shape, grid and block stay empty.
-  if (kernel.shape) {
-    const auto& [grid, block] = *kernel.shape;
-    metrics.grid = {grid[0], grid[1], grid[2]};
-    metrics.block = {block[0], block[1], block[2]};
-  }
-  metrics.match = match_name(kernel.match);
-  metrics.match_reason = kernel.match_reason;
-  metrics.covered_ns = kernel.covered_ns;
-  metrics.covered_fraction = fraction_of(kernel.covered_ns, analysis.kernel_ns);
-  if (!kernel.groups.empty()) {
-    metrics.matched_kernel = analysis.launch_groups[kernel.groups.front()].kernel_name;
-    metrics.confidence = confidence_name(kernel.representativeness.confidence);
-  }
-  metrics.confidence_reason = kernel.representativeness.reason;
-  metrics.slowdown_under_ncu = kernel.representativeness.slowdown;
-  metrics.ncu_duration_ns = kernel.input.duration_ns;
-  metrics.ncu_sm_clock_hz = kernel.representativeness.ncu_clock_hz;
-  metrics.ncu_clock_fraction = kernel.representativeness.clock_fraction;
-  if (kernel.roofline.bound != BoundBy::kUnknown) {
-    metrics.bound = bound_name(kernel.roofline.bound);
-  }
-  metrics.bound_reason = kernel.roofline.reason;
-  metrics.winnable_ns = kernel.winnable_ns;
-  metrics.roofline = roofline_of(kernel);
-  return metrics;
-}
-
-CountersMetrics counters_of(const Analysis& analysis, const JoinedCounters& joined) {
-  CountersMetrics counters{joined.tool_version, joined.clock_control, joined.coverage, {}};
-  for (const KernelCounters& kernel : joined.kernels) {
-    counters.kernels.push_back(counter_of(analysis, kernel));
-  }
-  return counters;
 }
 
 }  // namespace
@@ -342,19 +273,10 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   metrics.compositions = analysis.compositions;
   metrics.requests = analysis.requests;
   metrics.structure = analysis.structure;
-  if (analysis.counters) {
-    metrics.counters = counters_of(analysis, *analysis.counters);
-  }
+  metrics.counters = analysis.counters;
   metrics.data_quality = analysis.diagnostics;
   metrics.tool_messages = analysis.capture.messages;
   return metrics;
-}
-
-std::string bound_text(const Analysis& analysis, const KernelRow& record) {
-  if (!analysis.counters || !record.counters) {
-    return "n/a";
-  }
-  return bound_name(analysis.counters->kernels[*record.counters].roofline.bound);
 }
 
 }  // namespace gpuwhy

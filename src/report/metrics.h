@@ -154,63 +154,6 @@ struct KernelMetrics {
   double covered_fraction() const { return fraction_of(covered_ns, total_ns); }
 };
 
-// Roofline of one profiled launch.
-struct RooflineMetrics {
-  std::string dtype;
-  std::optional<double> flops;
-  std::string flops_reason;
-  std::optional<double> dram_bytes;
-  std::optional<double> intensity_flops_per_byte;
-  std::optional<double> flops_per_s;
-  std::optional<double> dram_bytes_per_s;
-  std::optional<double> l2_bytes_per_s;
-  std::optional<double> l1_bytes_per_s;
-  std::optional<double> roof_flops_per_s;
-  std::optional<double> roof_bytes_per_s;
-  std::string roof_source;
-  std::optional<double> compute_fraction;
-  std::optional<double> memory_fraction;
-  std::string memory_level;
-  std::optional<double> no_eligible_fraction;
-  std::optional<double> theoretical_occupancy_fraction;
-  std::optional<double> achieved_occupancy_fraction;
-  std::optional<double> waves;
-  std::vector<StallReason> stalls;
-};
-
-// A launch that ncu profiled.
-struct CounterMetrics {
-  std::string kernel_name;
-  std::string short_name;
-  std::string device_name;
-  RowName stage;
-  std::optional<std::array<std::int64_t, 3>> grid;
-  std::optional<std::array<std::int64_t, 3>> block;
-  std::string match;
-  std::string match_reason;
-  std::string matched_kernel;
-  std::int64_t covered_ns = 0;
-  double covered_fraction = 0;
-  std::string confidence;
-  std::string confidence_reason;
-  std::optional<double> slowdown_under_ncu;
-  std::optional<double> ncu_duration_ns;
-  std::optional<double> ncu_sm_clock_hz;
-  std::optional<double> ncu_clock_fraction;
-  std::string bound;
-  std::string bound_reason;
-  std::optional<double> winnable_ns;
-  RooflineMetrics roofline;
-};
-
-// All counters.
-struct CountersMetrics {
-  std::string tool_version;
-  std::string clock_control;
-  std::vector<StageCoverage> coverage;
-  std::vector<CounterMetrics> kernels;
-};
-
 // The whole file.
 struct Metrics {
   std::string verdict;
@@ -244,7 +187,7 @@ struct Metrics {
   std::vector<RangeTotal> ranges;
   std::vector<HostPhase> host_phases;
   std::vector<PossibleMark> possible_marks;
-  std::optional<CountersMetrics> counters;
+  std::optional<CountersRow> counters;
   Diagnostics data_quality;
   std::vector<std::string> tool_messages;
 };
@@ -306,9 +249,6 @@ std::string report_page(const Metrics& metrics, const Timeline& timeline);
 // token.
 std::string requests_csv(const JoinedRequests& joined);
 std::string late_tokens_csv(const JoinedRequests& joined);
-
-// The bottleneck of a kernel's row, e.g. "memory"; "n/a" if no counters cover it.
-std::string bound_text(const Analysis& analysis, const KernelRow& record);
 
 // One sentence: what this recording shows, or why it shows nothing.
 std::string verdict(const Analysis& analysis);

@@ -39,7 +39,7 @@ Json value_json(const T& value, const Field& field) {
     return value;
   } else if constexpr (std::is_same_v<T, Severity>) {
     return kSeverities[static_cast<std::size_t>(value)];
-  } else if constexpr (std::is_same_v<T, std::optional<CountersMetrics>>) {
+  } else if constexpr (std::is_same_v<T, std::optional<CountersRow>>) {
     return value ? object_json(*value) : Json{{"kernels", nullptr}, {"reason", kNoCounters}};
   } else if constexpr (std::is_same_v<T, BucketTimes>) {
     Json json = Json::object();
@@ -153,7 +153,7 @@ void read_value(const Json& json, T& value, const Place& place) {
     value = json.get<double>();
   } else if constexpr (std::is_same_v<T, Severity>) {
     read_severity(json, value, place);
-  } else if constexpr (std::is_same_v<T, std::optional<CountersMetrics>>) {
+  } else if constexpr (std::is_same_v<T, std::optional<CountersRow>>) {
     expect(json.is_object(), "an object", place);
     if (const auto kernels = json.find("kernels"); kernels != json.end() && !kernels->is_null()) {
       read_object(json, value.emplace(), place);
