@@ -21,6 +21,7 @@
 #include "results/device.h"
 #include "results/efficiency.h"
 #include "results/idle_label.h"
+#include "results/kernel.h"
 #include "results/kernel_chains.h"
 #include "results/ledger_history.h"
 #include "results/operator.h"
@@ -33,32 +34,6 @@
 #include "trace/trace.h"
 
 namespace gpuwhy {
-
-// One row of the kernel table: a kernel on a device in a stage. Milliseconds are for printing only.
-struct KernelRow {
-  std::string kernel_name;  // whole
-  std::string short_name;   // no other kernel of the table has it
-  std::string device;       // "cuda:0"
-  RowName stage;
-  std::string family;
-  std::int64_t total_ns = 0;
-  std::int64_t calls = 0;
-  std::int64_t min_ns = 0;
-  std::int64_t max_ns = 0;
-  std::int64_t median_ns = 0;
-  std::int64_t p99_ns = 0;
-  std::vector<LaunchShape> shapes;  // the grids and blocks it was launched with, sorted
-  // Durations in logarithmic bins, eight per octave: bin -> launches. Sums over ranks are exact.
-  std::map<int, std::int64_t> histogram;
-  std::string bound;                      // what bounds most of it; empty: no counters cover it
-  std::int64_t covered_ns = 0;            // of total_ns: launches whose counters were measured
-  std::optional<std::int64_t> steady_ns;  // of total_ns: in the steady phase, if there is one
-
-  double total_ms() const { return static_cast<double>(total_ns) / 1e6; }
-  double mean_ms() const {
-    return total_ms() / static_cast<double>(std::max<std::int64_t>(calls, 1));
-  }
-};
 
 // How the time of a window on one GPU was spent. The buckets sum to the window.
 struct Ledger {
@@ -141,13 +116,6 @@ struct StageRow {
   std::int64_t num_kernels = 0;
   std::int64_t num_graph_kernels = 0;  // of these, launched as part of a CUDA graph
   std::optional<std::int64_t> tokens;  // sum of what the marks carried
-};
-
-// Time of all kernels of one family.
-struct FamilyRow {
-  std::string family;
-  std::int64_t total_ns = 0;
-  std::int64_t calls = 0;
 };
 
 // One instance of a stage, counted once for all ranks of its group. Three lengths that must not be

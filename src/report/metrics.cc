@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <map>
 #include <tuple>
 
 #include <fmt/chrono.h>
@@ -13,6 +12,7 @@
 #include "analysis/latencies.h"
 #include "analysis/median.h"
 #include "base/sort_runs.h"
+#include "base/units.h"
 
 namespace gpuwhy {
 namespace {
@@ -125,82 +125,6 @@ std::vector<StepRow> steps_of(const Analysis& analysis) {
   return rows;
 }
 
-constexpr std::size_t kMostShapes = 8;
-
-// Launch groups by the row of the kernel table they belong to: kernel, stage, GPU.
-using RowGroups = std::map<std::tuple<std::string_view, std::string_view, std::string_view>,
-                           std::vector<const LaunchGroup*>>;
-
-RowGroups groups_by_row(const Analysis& analysis) {
-  RowGroups rows;
-  for (const LaunchGroup& group : analysis.launch_groups) {
-    if (group.has_shape && !analysis.is_summary) {
-      rows[{group.kernel_name, group.stage.text(), group.gpu}].push_back(&group);
-    }
-  }
-  return rows;
-}
-
-// One kernel may run in two sizes, a hundred times apart: each has its own mean. Processes are put
-// together.
-std::vector<ShapeTotal> totals_by_shape(const std::vector<const LaunchGroup*>& groups) {
-  std::map<std::string, ShapeTotal> totals;
-  for (const LaunchGroup* group : groups) {
-    const std::string shape = group->shape.text();
-    const auto [place, is_new] =
-        totals.try_emplace(shape, ShapeTotal{shape, 0, 0, group->min_ns, 0});
-    ShapeTotal& total = place->second;
-    total.calls += group->calls;
-    total.total_ns += group->total_ns;
-    total.min_ns = std::min(total.min_ns, group->min_ns);
-    total.max_ns = std::max(total.max_ns, group->max_ns);
-  }
-  std::vector<ShapeTotal> rows;
-  rows.reserve(totals.size());
-  for (auto& [shape, total] : totals) {
-    rows.push_back(std::move(total));
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const ShapeTotal& a, const ShapeTotal& b) {
-    return a.total_ns > b.total_ns;
-  });
-  rows.resize(rows.size() < 2 ? 0 : std::min(rows.size(), kMostShapes));
-  return rows;
-}
-
-// The lists of shapes are cut, num_shapes is not.
-KernelMetrics kernel_of(const Analysis& analysis, const RowGroups& groups,
-                        const KernelRow& record) {
-  KernelMetrics kernel;
-  kernel.kernel_name = record.kernel_name;
-  kernel.short_name = record.short_name;
-  kernel.device = record.device;
-  kernel.stage = record.stage;
-  kernel.family = record.family;
-  kernel.total_ns = record.total_ns;
-  kernel.calls = record.calls;
-  kernel.kernel_fraction = fraction_of(record.total_ns, analysis.kernel_ns);
-  kernel.min_ns = record.min_ns;
-  kernel.median_ns = record.median_ns;
-  // Totals of nsys stats have no single launches, so no percentile.
-  if (!record.histogram.empty()) {
-    kernel.p99_ns = record.p99_ns;
-  }
-  kernel.max_ns = record.max_ns;
-  kernel.steady_ns = record.steady_ns;
-  kernel.num_shapes = static_cast<std::int64_t>(record.shapes.size());
-  for (std::size_t i = 0; i < std::min(kMostShapes, record.shapes.size()); ++i) {
-    kernel.shapes.push_back(record.shapes[i].text());
-  }
-  if (const auto found = groups.find({record.kernel_name, record.stage.text(), record.device});
-      found != groups.end()) {
-    kernel.by_shape = totals_by_shape(found->second);
-  }
-  kernel.histogram.assign(record.histogram.begin(), record.histogram.end());
-  kernel.bound = record.bound;
-  kernel.covered_ns = record.covered_ns;
-  return kernel;
-}
-
 }  // namespace
 
 std::optional<double> busy_fraction_of(const LedgerRow& row) {
@@ -252,10 +176,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   }
   metrics.efficiency = analysis.efficiency;
   metrics.families = analysis.families;
-  const RowGroups groups = groups_by_row(analysis);
-  for (const KernelRow& record : analysis.kernels) {
-    metrics.kernels.push_back(kernel_of(analysis, groups, record));
-  }
+  metrics.kernels = analysis.kernels;
   metrics.unmatched_names = analysis.unmatched_names;
   if (analysis.operators) {
     metrics.operators = analysis.operators;

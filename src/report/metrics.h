@@ -8,8 +8,6 @@
 // them.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,14 +19,8 @@
 #include "analysis/requests/requests.h"
 #include "analysis/timeline.h"
 #include "base/json_fwd.h"
-#include "base/units.h"
 #include "report/worth.h"
-#include "results/copy.h"
-#include "results/device.h"
 #include "results/latency.h"
-#include "results/operator.h"
-#include "results/range.h"
-#include "results/rank_group.h"
 #include "results/run_facts.h"
 
 namespace gpuwhy {
@@ -117,43 +109,6 @@ struct IdleCauseMetrics {
   std::int64_t longest_ns = 0;
 };
 
-// Launches of a kernel with one grid and block.
-struct ShapeTotal {
-  std::string shape;
-  std::int64_t calls = 0;
-  std::int64_t total_ns = 0;
-  std::int64_t min_ns = 0;
-  std::int64_t max_ns = 0;
-
-  double mean_ns() const { return fraction_of(total_ns, std::max<std::int64_t>(calls, 1)); }
-};
-
-// A row of the kernel table.
-struct KernelMetrics {
-  std::string kernel_name;
-  std::string short_name;
-  std::string device;
-  RowName stage;
-  std::string family;
-  std::int64_t total_ns = 0;
-  std::int64_t calls = 0;
-  double kernel_fraction = 0;
-  std::int64_t min_ns = 0;
-  std::int64_t median_ns = 0;
-  std::optional<std::int64_t> p99_ns;
-  std::int64_t max_ns = 0;
-  std::int64_t num_shapes = 0;
-  std::vector<std::string> shapes;
-  std::optional<std::int64_t> steady_ns;
-  std::vector<ShapeTotal> by_shape;  // of several; the largest total first
-  std::vector<std::pair<std::int64_t, std::int64_t>> histogram;
-  std::string bound;
-  std::int64_t covered_ns = 0;
-
-  double mean_ns() const { return fraction_of(total_ns, std::max<std::int64_t>(calls, 1)); }
-  double covered_fraction() const { return fraction_of(covered_ns, total_ns); }
-};
-
 // The whole file.
 struct Metrics {
   std::string verdict;
@@ -178,7 +133,7 @@ struct Metrics {
   std::vector<IdleCauseMetrics> idle_causes;
   std::optional<Efficiency> efficiency;
   std::vector<FamilyRow> families;
-  std::vector<KernelMetrics> kernels;
+  std::vector<KernelRow> kernels;
   std::vector<std::string> unmatched_names;
   std::optional<Operators> operators;
   std::vector<GemmRate> gemm_rates;

@@ -1,25 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Field descriptions of kernels: see metric_fields.h.
+// Kernels: one row for each on a GPU in a stage, by grid and block, and by family.
 #pragma once
 
-#include "report/metrics.h"
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
 #include "results/field.h"
 
 namespace gpuwhy {
 
-template <typename F>
-void describe(const FamilyRow*, F&& f) {
-  using T = FamilyRow;
-  f("family", &T::family, names_row("the family of kernels"));
-  f("total_ns", &T::total_ns,
-    number("ns", "calls", "kernels graphs", "families", "sum over its kernels"));
-  f("calls", &T::calls, number("1", "", "kernels graphs", "families", "launches of its kernels"));
-}
+// Launches, added up.
+struct LaunchSums {
+  std::int64_t calls = 0;
+  std::int64_t total_ns = 0;
+  std::int64_t min_ns = 0;
+  std::int64_t max_ns = 0;
+
+  double mean_ns() const { return fraction_of(total_ns, std::max<std::int64_t>(calls, 1)); }
+  void add(const LaunchSums& other) {
+    min_ns = calls == 0 ? other.min_ns : std::min(min_ns, other.min_ns);
+    max_ns = std::max(max_ns, other.max_ns);
+    calls += other.calls;
+    total_ns += other.total_ns;
+  }
+};
+
+// Launches of a kernel with one grid and block.
+struct ShapeRow : LaunchSums {
+  std::string shape;
+};
 
 template <typename F>
-void describe(const ShapeTotal*, F&& f) {
-  using T = ShapeTotal;
+void describe(const ShapeRow*, F&& f) {
+  using T = ShapeRow;
   const auto of_shape = [](std::string_view unit, std::string_view text) {
     return number(unit, "", "kernels calls marks", "kernels.shapes", text);
   };
@@ -31,9 +50,33 @@ void describe(const ShapeTotal*, F&& f) {
   f("max_ns", &T::max_ns, of_shape("ns", "the longest"));
 }
 
+inline constexpr std::size_t kMostShapes = 8;  // that a row of the kernel table lists
+
+// One row of the kernel table: a kernel on a device in a stage.
+struct KernelRow : LaunchSums {
+  std::string kernel_name;  // whole
+  std::string short_name;   // no other kernel of the table has it
+  std::string device;       // "cuda:0"
+  RowName stage;
+  std::string family;
+  double kernel_fraction = 0;  // of all kernel time
+  std::int64_t median_ns = 0;
+  std::optional<std::int64_t> p99_ns;     // nullopt: a summary, which has no single launches
+  std::optional<std::int64_t> steady_ns;  // of total_ns: in the steady phase, if there is one
+  std::int64_t num_shapes = 0;            // grids and blocks it was launched with
+  std::vector<std::string> shapes;        // the first kMostShapes of them
+  std::vector<ShapeRow> by_shape;         // of several; the largest total first
+  // Durations in logarithmic bins, eight per octave: bin, launches. Sums over ranks are exact.
+  std::vector<NumberPair> histogram;
+  std::string bound;            // what bounds most of it; empty: no counters cover it
+  std::int64_t covered_ns = 0;  // of total_ns: launches whose counters were measured
+
+  double covered_fraction() const { return fraction_of(covered_ns, total_ns); }
+};
+
 template <typename F>
-void describe(const KernelMetrics*, F&& f) {
-  using T = KernelMetrics;
+void describe(const KernelRow*, F&& f) {
+  using T = KernelRow;
   const auto time = [](std::string_view formula, std::string_view text) {
     return number("ns", "calls", "kernels calls marks", formula, text);
   };
@@ -72,6 +115,22 @@ void describe(const KernelMetrics*, F&& f) {
            "of total_ns: launches whose counters were measured"));
   f("covered_fraction", &T::covered_fraction,
     number("fraction", "calls", "ncu kernels", "counters.covered", "covered_ns / total_ns"));
+}
+
+// Time of all kernels of one family.
+struct FamilyRow {
+  std::string family;
+  std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
+};
+
+template <typename F>
+void describe(const FamilyRow*, F&& f) {
+  using T = FamilyRow;
+  f("family", &T::family, names_row("the family of kernels"));
+  f("total_ns", &T::total_ns,
+    number("ns", "calls", "kernels graphs", "families", "sum over its kernels"));
+  f("calls", &T::calls, number("1", "", "kernels graphs", "families", "launches of its kernels"));
 }
 
 }  // namespace gpuwhy
