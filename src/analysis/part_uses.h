@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile.h"
+#include "analysis/structure.h"
+#include "results/structure.h"
+#include "trace/trace.h"
 
 namespace gpuwhy {
 
@@ -20,7 +22,9 @@ struct PartUse {
   std::int64_t total_ns = 0;
 };
 
-// By device, pass, block and part. Empty if no passes were found. The profile must have a trace.
-std::vector<PartUse> find_part_uses(const Profile& profile);
+// By device, pass, block and part. `kernel_parts` are places in `summary.parts`, by kernel.
+std::vector<PartUse> find_part_uses(const Trace& trace, const Structure& structure,
+                                    const StructureSummary& summary,
+                                    const std::vector<std::uint32_t>& kernel_parts);
 
 }  // namespace gpuwhy
