@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/counters/ncu_join.h"
 #include "analysis/findings/findings.h"
 #include "analysis/launch_groups.h"
 #include "analysis/rules.h"
@@ -18,8 +17,10 @@
 #include "results/capture.h"
 #include "results/composition.h"
 #include "results/copy.h"
+#include "results/counters.h"
 #include "results/device.h"
 #include "results/efficiency.h"
+#include "results/kernel.h"
 #include "results/kernel_chains.h"
 #include "results/ledger.h"
 #include "results/ledger_history.h"
@@ -34,39 +35,6 @@
 #include "trace/trace.h"
 
 namespace gpuwhy {
-
-// One row of the kernel table: a kernel on a device in a stage. Milliseconds are for printing only.
-struct KernelRow {
-  std::string kernel_name;  // whole
-  std::string short_name;   // no other kernel of the table has it
-  std::string device;       // "cuda:0"
-  RowName stage;
-  std::string family;
-  std::int64_t total_ns = 0;
-  std::int64_t calls = 0;
-  std::int64_t min_ns = 0;
-  std::int64_t max_ns = 0;
-  std::int64_t median_ns = 0;
-  std::int64_t p99_ns = 0;
-  std::vector<LaunchShape> shapes;  // the grids and blocks it was launched with, sorted
-  // Durations in logarithmic bins, eight per octave: bin -> launches. Sums over ranks are exact.
-  std::map<int, std::int64_t> histogram;
-  std::optional<std::size_t> counters;    // into JoinedCounters::kernels: what bounds most of it
-  std::int64_t covered_ns = 0;            // of total_ns: launches whose counters were measured
-  std::optional<std::int64_t> steady_ns;  // of total_ns: in the steady phase, if there is one
-
-  double total_ms() const { return static_cast<double>(total_ns) / 1e6; }
-  double mean_ms() const {
-    return total_ms() / static_cast<double>(std::max<std::int64_t>(calls, 1));
-  }
-};
-
-// Time of all kernels of one family.
-struct FamilyRow {
-  std::string family;
-  std::int64_t total_ns = 0;
-  std::int64_t calls = 0;
-};
 
 // One instance of a stage, counted once for all ranks of its group. Three lengths that must not be
 // mixed: the host range (the mark), the GPU window, and the period.
@@ -123,7 +91,7 @@ struct Analysis {
   std::vector<CopyRow> copies;                // by device, then by time
   std::vector<KernelChains> kernel_chains;    // by device and stage
   std::vector<std::string> unmatched_names;   // kernels of family other, by time, when it is large
-  std::optional<JoinedCounters> counters;     // nullopt: no ncu capture
+  std::optional<CountersRow> counters;        // nullopt: no ncu capture
   std::optional<Efficiency> efficiency;       // nullopt: no model
   std::vector<Composition> compositions;      // by stage, then sequences
   std::optional<RequestsSummary> requests;    // nullopt: no file of requests

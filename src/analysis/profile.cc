@@ -17,6 +17,7 @@
 #include "analysis/busy_row.h"
 #include "analysis/capture_summary.h"
 #include "analysis/compositions.h"
+#include "analysis/counters/ncu_join.h"
 #include "analysis/graph_names.h"
 #include "analysis/host_phases.h"
 #include "analysis/kernel_chains.h"

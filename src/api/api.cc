@@ -36,11 +36,9 @@ StageRow stage_row(const gpuwhy::StageRow& stage) {
 }
 
 KernelRow kernel_row(const gpuwhy::KernelRow& kernel) {
-  const std::optional<std::int64_t> p99_ns =
-      kernel.histogram.empty() ? std::nullopt : std::optional(kernel.p99_ns);
   return {kernel.kernel_name, kernel.short_name, kernel.device,   kernel.stage.text(),
           kernel.family,      kernel.calls,      kernel.total_ns, kernel.min_ns,
-          kernel.median_ns,   kernel.max_ns,     p99_ns};
+          kernel.median_ns,   kernel.max_ns,     kernel.p99_ns};
 }
 
 LedgerRow ledger_row(const gpuwhy::LedgerRow& stage) {

@@ -106,7 +106,7 @@ Json number_schema(const char* type, const Field& field) {
 
 // Without an ncu capture there is only the reason.
 Json counters_schema() {
-  Json schema = object_schema<CountersMetrics>();
+  Json schema = object_schema<CountersRow>();
   schema["properties"]["kernels"] = nullable(schema["properties"]["kernels"]);
   schema["properties"]["reason"] = {{"type", "string"}};
   schema["required"] = Json::array({"kernels"});
@@ -131,7 +131,7 @@ Json schema_of(const Field& field) {
     return {{"type", "boolean"}};
   } else if constexpr (std::is_arithmetic_v<T>) {
     return number_schema(std::is_integral_v<T> ? "integer" : "number", field);
-  } else if constexpr (std::is_same_v<T, std::optional<CountersMetrics>>) {
+  } else if constexpr (std::is_same_v<T, std::optional<CountersRow>>) {
     return counters_schema();
   } else if constexpr (std::is_same_v<T, BucketTimes>) {
     Json properties = Json::object();

@@ -4,160 +4,10 @@
 #include "report/metrics.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 #include "analysis/latencies.h"
 
 namespace gpuwhy {
-namespace {
-
-constexpr std::size_t kMostShapes = 8;
-
-// Launch groups by the row of the kernel table they belong to: kernel, stage, GPU.
-using RowGroups = std::map<std::tuple<std::string_view, std::string_view, std::string_view>,
-                           std::vector<const LaunchGroup*>>;
-
-RowGroups groups_by_row(const Analysis& analysis) {
-  RowGroups rows;
-  for (const LaunchGroup& group : analysis.launch_groups) {
-    if (group.has_shape) {
-      rows[{group.kernel_name, group.stage.text(), group.gpu}].push_back(&group);
-    }
-  }
-  return rows;
-}
-
-// One kernel may run in two sizes, a hundred times apart: each has its own mean. Processes are put
-// together.
-std::vector<ShapeTotal> totals_by_shape(const std::vector<const LaunchGroup*>& groups) {
-  std::map<std::string, ShapeTotal> totals;
-  for (const LaunchGroup* group : groups) {
-    const std::string shape = group->shape.text();
-    const auto [place, is_new] =
-        totals.try_emplace(shape, ShapeTotal{shape, 0, 0, group->min_ns, 0});
-    ShapeTotal& total = place->second;
-    total.calls += group->calls;
-    total.total_ns += group->total_ns;
-    total.min_ns = std::min(total.min_ns, group->min_ns);
-    total.max_ns = std::max(total.max_ns, group->max_ns);
-  }
-  std::vector<ShapeTotal> rows;
-  rows.reserve(totals.size());
-  for (auto& [shape, total] : totals) {
-    rows.push_back(std::move(total));
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const ShapeTotal& a, const ShapeTotal& b) {
-    return a.total_ns > b.total_ns;
-  });
-  rows.resize(rows.size() < 2 ? 0 : std::min(rows.size(), kMostShapes));
-  return rows;
-}
-
-// The lists of shapes are cut, num_shapes is not.
-KernelMetrics kernel_of(const Analysis& analysis, const RowGroups& groups,
-                        const KernelRow& record) {
-  KernelMetrics kernel;
-  kernel.kernel_name = record.kernel_name;
-  kernel.short_name = record.short_name;
-  kernel.device = record.device;
-  kernel.stage = record.stage;
-  kernel.family = record.family;
-  kernel.total_ns = record.total_ns;
-  kernel.calls = record.calls;
-  kernel.kernel_fraction = fraction_of(record.total_ns, analysis.capture.kernel_ns);
-  kernel.min_ns = record.min_ns;
-  kernel.median_ns = record.median_ns;
-  // Totals of nsys stats have no single launches, so no percentile.
-  if (!record.histogram.empty()) {
-    kernel.p99_ns = record.p99_ns;
-  }
-  kernel.max_ns = record.max_ns;
-  kernel.steady_ns = record.steady_ns;
-  kernel.num_shapes = static_cast<std::int64_t>(record.shapes.size());
-  for (std::size_t i = 0; i < std::min(kMostShapes, record.shapes.size()); ++i) {
-    kernel.shapes.push_back(record.shapes[i].text());
-  }
-  if (const auto found = groups.find({record.kernel_name, record.stage.text(), record.device});
-      found != groups.end()) {
-    kernel.by_shape = totals_by_shape(found->second);
-  }
-  kernel.histogram.assign(record.histogram.begin(), record.histogram.end());
-  if (record.counters) {
-    kernel.bound = bound_text(analysis, record);
-  }
-  kernel.covered_ns = record.covered_ns;
-  return kernel;
-}
-
-RooflineMetrics roofline_of(const KernelCounters& kernel) {
-  const RooflineInput& input = kernel.input;
-  const Roofline& roof = kernel.roofline;
-  return {input.dtype,
-          input.flops,
-          input.flops_reason,
-          input.dram_bytes,
-          roof.intensity_flops_per_byte,
-          roof.flops_per_s,
-          roof.dram_bytes_per_s,
-          roof.l2_bytes_per_s,
-          roof.l1_bytes_per_s,
-          roof.roof_flops_per_s,
-          roof.roof_bytes_per_s,
-          kernel.roofs.source,
-          roof.compute_fraction,
-          roof.memory_fraction,
-          roof.memory_level,
-          input.no_eligible_fraction,
-          input.theoretical_occupancy_fraction,
-          input.achieved_occupancy_fraction,
-          input.waves,
-          input.stalls};
-}
-
-CounterMetrics counter_of(const Analysis& analysis, const KernelCounters& kernel) {
-  CounterMetrics metrics;
-  metrics.kernel_name = kernel.kernel_name;
-  metrics.short_name = kernel.short_name;
-  metrics.device_name = kernel.device_name;
-  metrics.stage = kernel.stage;
-  // Without a launch shape, grid and block stay empty.
-  if (kernel.shape) {
-    const auto& [grid, block] = *kernel.shape;
-    metrics.grid = {grid[0], grid[1], grid[2]};
-    metrics.block = {block[0], block[1], block[2]};
-  }
-  metrics.match = match_name(kernel.match);
-  metrics.match_reason = kernel.match_reason;
-  metrics.covered_ns = kernel.covered_ns;
-  metrics.covered_fraction = fraction_of(kernel.covered_ns, analysis.capture.kernel_ns);
-  if (!kernel.groups.empty()) {
-    metrics.matched_kernel = analysis.launch_groups[kernel.groups.front()].kernel_name;
-    metrics.confidence = confidence_name(kernel.representativeness.confidence);
-  }
-  metrics.confidence_reason = kernel.representativeness.reason;
-  metrics.slowdown_under_ncu = kernel.representativeness.slowdown;
-  metrics.ncu_duration_ns = kernel.input.duration_ns;
-  metrics.ncu_sm_clock_hz = kernel.representativeness.ncu_clock_hz;
-  metrics.ncu_clock_fraction = kernel.representativeness.clock_fraction;
-  if (kernel.roofline.bound != BoundBy::kUnknown) {
-    metrics.bound = bound_name(kernel.roofline.bound);
-  }
-  metrics.bound_reason = kernel.roofline.reason;
-  metrics.winnable_ns = kernel.winnable_ns;
-  metrics.roofline = roofline_of(kernel);
-  return metrics;
-}
-
-CountersMetrics counters_of(const Analysis& analysis, const JoinedCounters& joined) {
-  CountersMetrics counters{joined.tool_version, joined.clock_control, joined.coverage, {}};
-  for (const KernelCounters& kernel : joined.kernels) {
-    counters.kernels.push_back(counter_of(analysis, kernel));
-  }
-  return counters;
-}
-
-}  // namespace
 
 bool has_gpu_work(const Metrics& metrics) {
   return !metrics.devices.empty() || !metrics.kernels.empty();
@@ -188,10 +38,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   metrics.idle_causes = analysis.idle_causes;
   metrics.efficiency = analysis.efficiency;
   metrics.families = analysis.families;
-  const RowGroups groups = groups_by_row(analysis);
-  for (const KernelRow& record : analysis.kernels) {
-    metrics.kernels.push_back(kernel_of(analysis, groups, record));
-  }
+  metrics.kernels = analysis.kernels;
   metrics.unmatched_names = analysis.unmatched_names;
   if (analysis.operators) {
     metrics.operators = analysis.operators;
@@ -209,19 +56,10 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   metrics.compositions = analysis.compositions;
   metrics.requests = analysis.requests;
   metrics.structure = analysis.structure;
-  if (analysis.counters) {
-    metrics.counters = counters_of(analysis, *analysis.counters);
-  }
+  metrics.counters = analysis.counters;
   metrics.data_quality = analysis.diagnostics;
   metrics.tool_messages = analysis.capture.messages;
   return metrics;
-}
-
-std::string bound_text(const Analysis& analysis, const KernelRow& record) {
-  if (!analysis.counters || !record.counters) {
-    return "n/a";
-  }
-  return bound_name(analysis.counters->kernels[*record.counters].roofline.bound);
 }
 
 }  // namespace gpuwhy

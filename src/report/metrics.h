@@ -8,8 +8,6 @@
 // them.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,111 +19,11 @@
 #include "analysis/requests/requests.h"
 #include "analysis/timeline.h"
 #include "base/json_fwd.h"
-#include "base/units.h"
 #include "report/worth.h"
-#include "results/copy.h"
-#include "results/device.h"
 #include "results/latency.h"
-#include "results/operator.h"
-#include "results/range.h"
-#include "results/rank_group.h"
 #include "results/run_facts.h"
 
 namespace gpuwhy {
-
-// Launches of a kernel with one grid and block.
-struct ShapeTotal {
-  std::string shape;
-  std::int64_t calls = 0;
-  std::int64_t total_ns = 0;
-  std::int64_t min_ns = 0;
-  std::int64_t max_ns = 0;
-
-  double mean_ns() const { return fraction_of(total_ns, std::max<std::int64_t>(calls, 1)); }
-};
-
-// A row of the kernel table.
-struct KernelMetrics {
-  std::string kernel_name;
-  std::string short_name;
-  std::string device;
-  RowName stage;
-  std::string family;
-  std::int64_t total_ns = 0;
-  std::int64_t calls = 0;
-  double kernel_fraction = 0;
-  std::int64_t min_ns = 0;
-  std::int64_t median_ns = 0;
-  std::optional<std::int64_t> p99_ns;
-  std::int64_t max_ns = 0;
-  std::int64_t num_shapes = 0;
-  std::vector<std::string> shapes;
-  std::optional<std::int64_t> steady_ns;
-  std::vector<ShapeTotal> by_shape;  // of several; the largest total first
-  std::vector<std::pair<std::int64_t, std::int64_t>> histogram;
-  std::string bound;
-  std::int64_t covered_ns = 0;
-
-  double mean_ns() const { return fraction_of(total_ns, std::max<std::int64_t>(calls, 1)); }
-  double covered_fraction() const { return fraction_of(covered_ns, total_ns); }
-};
-
-// Roofline of one profiled launch.
-struct RooflineMetrics {
-  std::string dtype;
-  std::optional<double> flops;
-  std::string flops_reason;
-  std::optional<double> dram_bytes;
-  std::optional<double> intensity_flops_per_byte;
-  std::optional<double> flops_per_s;
-  std::optional<double> dram_bytes_per_s;
-  std::optional<double> l2_bytes_per_s;
-  std::optional<double> l1_bytes_per_s;
-  std::optional<double> roof_flops_per_s;
-  std::optional<double> roof_bytes_per_s;
-  std::string roof_source;
-  std::optional<double> compute_fraction;
-  std::optional<double> memory_fraction;
-  std::string memory_level;
-  std::optional<double> no_eligible_fraction;
-  std::optional<double> theoretical_occupancy_fraction;
-  std::optional<double> achieved_occupancy_fraction;
-  std::optional<double> waves;
-  std::vector<StallReason> stalls;
-};
-
-// A launch that ncu profiled.
-struct CounterMetrics {
-  std::string kernel_name;
-  std::string short_name;
-  std::string device_name;
-  RowName stage;
-  std::optional<std::array<std::int64_t, 3>> grid;
-  std::optional<std::array<std::int64_t, 3>> block;
-  std::string match;
-  std::string match_reason;
-  std::string matched_kernel;
-  std::int64_t covered_ns = 0;
-  double covered_fraction = 0;
-  std::string confidence;
-  std::string confidence_reason;
-  std::optional<double> slowdown_under_ncu;
-  std::optional<double> ncu_duration_ns;
-  std::optional<double> ncu_sm_clock_hz;
-  std::optional<double> ncu_clock_fraction;
-  std::string bound;
-  std::string bound_reason;
-  std::optional<double> winnable_ns;
-  RooflineMetrics roofline;
-};
-
-// All counters.
-struct CountersMetrics {
-  std::string tool_version;
-  std::string clock_control;
-  std::vector<StageCoverage> coverage;
-  std::vector<CounterMetrics> kernels;
-};
 
 // The whole file.
 struct Metrics {
@@ -151,7 +49,7 @@ struct Metrics {
   std::vector<IdleRow> idle_causes;
   std::optional<Efficiency> efficiency;
   std::vector<FamilyRow> families;
-  std::vector<KernelMetrics> kernels;
+  std::vector<KernelRow> kernels;
   std::vector<std::string> unmatched_names;
   std::optional<Operators> operators;
   std::vector<GemmRate> gemm_rates;
@@ -160,7 +58,7 @@ struct Metrics {
   std::vector<RangeTotal> ranges;
   std::vector<HostPhase> host_phases;
   std::vector<PossibleMark> possible_marks;
-  std::optional<CountersMetrics> counters;
+  std::optional<CountersRow> counters;
   Diagnostics data_quality;
   std::vector<std::string> tool_messages;
 };
@@ -220,9 +118,6 @@ std::string report_page(const Metrics& metrics, const Timeline& timeline);
 // token.
 std::string requests_csv(const JoinedRequests& joined);
 std::string late_tokens_csv(const JoinedRequests& joined);
-
-// The bottleneck of a kernel's row, e.g. "memory"; "n/a" if no counters cover it.
-std::string bound_text(const Analysis& analysis, const KernelRow& record);
 
 // One sentence: what this recording shows, or why it shows nothing.
 std::string verdict(const Analysis& analysis);

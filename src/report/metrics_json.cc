@@ -19,7 +19,7 @@
 namespace gpuwhy {
 
 // Found where JSON of rows is made, by its argument.
-inline Json json_form(const std::optional<CountersMetrics>& counters) {
+inline Json json_form(const std::optional<CountersRow>& counters) {
   return counters ? object_json(*counters)
                   : Json{{"kernels", nullptr}, {"reason", "needs an ncu capture"}};
 }
@@ -117,7 +117,7 @@ void read_value(const Json& json, T& value, const Place& place) {
   } else if constexpr (std::is_same_v<T, double>) {
     expect(json.is_number(), "a number", place);
     value = json.get<double>();
-  } else if constexpr (std::is_same_v<T, std::optional<CountersMetrics>>) {
+  } else if constexpr (std::is_same_v<T, std::optional<CountersRow>>) {
     expect(json.is_object(), "an object", place);
     if (const auto kernels = json.find("kernels"); kernels != json.end() && !kernels->is_null()) {
       read_object(json, value.emplace(), place);

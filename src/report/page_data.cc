@@ -256,7 +256,7 @@ Json add_layer_maps(const Timeline& timeline, Planes& planes) {
 }
 
 // For each kernel name the first row of the table that has it, or null.
-Json kernel_rows(const Timeline& timeline, std::span<const KernelMetrics> kernels) {
+Json kernel_rows(const Timeline& timeline, std::span<const KernelRow> kernels) {
   std::unordered_map<std::string_view, std::size_t> first;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     first.try_emplace(kernels[i].kernel_name, i);
@@ -270,7 +270,7 @@ Json kernel_rows(const Timeline& timeline, std::span<const KernelMetrics> kernel
 }
 
 Json timeline_json(const Timeline& timeline, Detail detail, bool has_host,
-                   std::span<const KernelMetrics> kernels, Planes& planes) {
+                   std::span<const KernelRow> kernels, Planes& planes) {
   const std::vector<std::size_t> begins = add_slices(timeline, detail, has_host, planes);
   Json rows = Json::array();
   for (std::size_t i = 0; i < timeline.rows.size(); ++i) {

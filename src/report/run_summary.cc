@@ -304,7 +304,7 @@ std::int64_t bounded(std::int64_t amount) {
 
 void add_kernels(const Metrics& metrics, RunSummary& run) {
   std::int64_t sum_ns = 0;
-  for (const KernelMetrics& row : metrics.kernels) {
+  for (const KernelRow& row : metrics.kernels) {
     if (may_add(row.total_ns, sum_ns) && may_add(row.calls, run.launches)) {
       run.kernels.push_back({printable(row.kernel_name), printable(row.short_name),
                              printable(row.device), printable_row(row.stage), printable(row.family),
@@ -312,7 +312,7 @@ void add_kernels(const Metrics& metrics, RunSummary& run) {
                              row.calls});
       std::vector<ShapeAmount>& sizes = run.kernels.back().by_shape;
       const bool has_all = row.num_shapes == static_cast<std::int64_t>(row.by_shape.size());
-      for (const ShapeTotal& one : has_all ? row.by_shape : std::vector<ShapeTotal>()) {
+      for (const ShapeRow& one : has_all ? row.by_shape : std::vector<ShapeRow>()) {
         sizes.push_back({printable(one.shape), bounded(one.total_ns), bounded(one.calls)});
       }
     }
@@ -564,7 +564,7 @@ Json compared_part(const Json& metrics) {
     using I = IdleRow;
     return kept<I>(row, &I::stage, &I::device, &I::bucket, &I::kind, &I::scope, &I::total_ns);
   });
-  using K = KernelMetrics;
+  using K = KernelRow;
   keep_rows(part[path_of<M>(&M::kernels)], [](const Json& row) {
     return kept<K>(row, &K::kernel_name, &K::short_name, &K::device, &K::stage, &K::family,
                    &K::total_ns, &K::calls, &K::num_shapes, &K::shapes, &K::by_shape);

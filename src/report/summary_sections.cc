@@ -169,7 +169,7 @@ std::string files_sentence(const std::vector<FileRow>& files) {
 
 std::string generation_of(const Metrics& metrics, const DeviceRow& device) {
   int latest = 0;
-  for (const KernelMetrics& kernel : metrics.kernels) {
+  for (const KernelRow& kernel : metrics.kernels) {
     if (device.name.empty() && kernel.device == device.device) {
       latest = std::max(latest, generation_of_kernel(kernel.kernel_name));
     }
@@ -295,7 +295,7 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
   add(tool_of(metrics), "the recording does not say", CellFormat::kText, &M::capture,
       &C::tool_version);
   add("Nsight Compute", metrics.counters ? "the export does not say" : "needs an ncu capture",
-      CellFormat::kText, &M::counters, &CountersMetrics::tool_version);
+      CellFormat::kText, &M::counters, &CountersRow::tool_version);
   add("model", "none was named", CellFormat::kText, &M::efficiency, &Efficiency::model);
   if (std::ranges::count(metrics.data_quality, kModelMismatch, &Diagnostic::kind) > 0) {
     section.facts.back().value.value = {};

@@ -6,6 +6,8 @@
 // All of them save time in the compute bucket, so they overlap each other and are bounded by it.
 #include <algorithm>
 #include <map>
+#include <string_view>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -15,6 +17,7 @@
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "model/roofline.h"
 
 namespace gpuwhy {
 namespace {
@@ -393,46 +396,55 @@ void check_counters(const FindingContext& context) {
     return;
   }
   std::map<const LedgerRow*, std::int64_t> gemv_ns;
+  // Launch groups are by time: the first of a kernel is what most of its row is.
+  std::map<std::tuple<std::string_view, RowName, std::string_view>, const CounterRow*> measured;
+  for (const LaunchGroup& group : analysis.launch_groups) {
+    if (group.counters) {
+      measured.try_emplace({group.kernel_name, group.stage, group.gpu},
+                           &analysis.counters->kernels[*group.counters]);
+    }
+  }
   for (const KernelRow& record : analysis.kernels) {
-    if (!record.counters) {
+    const auto found = measured.find({record.kernel_name, record.stage, record.device});
+    if (found == measured.end()) {
       continue;
     }
-    const KernelCounters& counters = analysis.counters->kernels[*record.counters];
+    const CounterRow& counters = *found->second;
     const auto row =
         std::find_if(context.scopes.begin(), context.scopes.end(),
                      [&](const LedgerRow& scope) { return is_kernel_in(record, scope); });
     if (row == context.scopes.end()) {
       continue;
     }
-    const BoundBy bound = counters.roofline.bound;
     // The roof of a latency-bound matrix-vector product is still bytes, not FLOPs.
     const bool is_memory_side = counters.roofline.memory_fraction.value_or(0) >
                                 counters.roofline.compute_fraction.value_or(0);
     constexpr double kNearMemoryRoof = 0.4;  // below, fewer bytes do not help
     if ((record.family == "gemv" && is_memory_side &&
          counters.roofline.memory_fraction.value_or(0) >= kNearMemoryRoof) ||
-        (record.family == "gemm" && bound == BoundBy::kMemory)) {
+        (record.family == "gemm" && counters.bound == bound_name(BoundBy::kMemory))) {
       gemv_ns[&*row] += record.covered_ns;
     }
     const auto winnable = static_cast<std::int64_t>(counters.winnable_ns.value_or(0));
     const std::int64_t saving_ns =
         std::min({winnable, record.covered_ns, (*row)[Bucket::kCompute]});
     const bool is_attention = record.family == "attention";
-    const double occupancy = counters.input.achieved_occupancy_fraction.value_or(1);
-    const bool is_starved = bound == BoundBy::kLatency && occupancy < kLowOccupancy;
+    const double occupancy = counters.roofline.achieved_occupancy_fraction.value_or(1);
+    const bool is_starved =
+        counters.bound == bound_name(BoundBy::kLatency) && occupancy < kLowOccupancy;
     if (!is_large(saving_ns, *row) || (!is_attention && !is_starved)) {
       continue;
     }
     Finding& finding = context.add(is_starved ? "low_occupancy" : "attention_off_roof", *row,
                                    Bucket::kCompute, saving_ns);
-    finding.confidence = confidence_name(counters.representativeness.confidence);
+    finding.confidence = counters.confidence;
     finding.bound = difference(record.covered_ns, "of this kernel", record.covered_ns - saving_ns,
                                "at its roof, by its counters");
     finding.sentence =
         fmt::format("{} {}: {}", printable_name(record.short_name),
                     is_starved ? fmt::format("has an occupancy of {}", format_fraction(occupancy))
                                : std::string("is far from its roof"),
-                    counters.roofline.reason);
+                    counters.bound_reason);
     finding.next =
         is_starved
             ? "launch more blocks (larger batch, split-K), or use fewer registers and less shared "

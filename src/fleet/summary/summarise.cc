@@ -52,7 +52,7 @@ std::vector<KernelCell> kernels_of(const Analysis& analysis, const std::string* 
     cell.calls = saturated_sum(cell.calls, record.calls);
     cell.total_ns = saturated_sum(cell.total_ns, record.total_ns);
     for (const auto& [step, launches] : record.histogram) {
-      cell.histogram[step] += launches;
+      cell.histogram[static_cast<int>(step)] += launches;
     }
   }
   std::vector<KernelCell> kernels;

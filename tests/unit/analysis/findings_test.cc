@@ -664,19 +664,24 @@ TEST(Findings, WhatCountersSayOfHotKernels) {
   add_kernel(analysis, "flash_fwd", "attention", 1, 100'000'000);
   add_kernel(analysis, "gemv", "gemv", 1, 100'000'000);
   EXPECT_TRUE(is_silent(find_findings(analysis, {}), "low_occupancy"));
-  analysis.counters = JoinedCounters{};
-  analysis.counters->kernels.resize(3);
+  std::vector<CounterRow>& measured = analysis.counters.emplace().kernels;
+  measured.resize(3);
   for (std::size_t i = 0; i < 3; ++i) {
-    analysis.kernels[i].short_name = analysis.kernels[i].kernel_name;
-    analysis.kernels[i].counters = i;
-    analysis.kernels[i].covered_ns = analysis.kernels[i].total_ns;
-    analysis.counters->kernels[i].winnable_ns = 8e7;
+    KernelRow& kernel = analysis.kernels[i];
+    kernel.short_name = kernel.kernel_name;
+    kernel.covered_ns = kernel.total_ns;
+    LaunchGroup& group = analysis.launch_groups.emplace_back();
+    group.kernel_name = kernel.kernel_name;
+    group.stage = kernel.stage;
+    group.gpu = kernel.device;
+    group.counters = i;
+    measured[i].winnable_ns = 8e7;
   }
-  analysis.counters->kernels[0].roofline.bound = BoundBy::kLatency;
-  analysis.counters->kernels[0].input.achieved_occupancy_fraction = 0.1;
-  analysis.counters->kernels[2].roofline.bound = BoundBy::kMemory;
-  analysis.counters->kernels[2].roofline.memory_fraction = 0.9;
-  analysis.counters->kernels[2].roofline.compute_fraction = 0.1;
+  measured[0].bound = "latency";
+  measured[0].roofline.achieved_occupancy_fraction = 0.1;
+  measured[2].bound = "memory";
+  measured[2].roofline.memory_fraction = 0.9;
+  measured[2].roofline.compute_fraction = 0.1;
   const Findings findings = find_findings(analysis, {});
   EXPECT_EQ(find(findings, "low_occupancy")->saving_ns, 80'000'000);
   EXPECT_EQ(find(findings, "attention_off_roof")->saving_ns, 80'000'000);

@@ -97,6 +97,7 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   kernel.device = "cuda:0";
   kernel.total_ns = 12'000'000;
   kernel.calls = 40;
+  kernel.kernel_fraction = 1;
   analysis.kernels = {kernel};
   analysis.families = {{"gemv", 12'000'000, 40}, {"other", 1, 1}};
   analysis.unmatched_names = {name};
@@ -132,16 +133,16 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   efficiency.stages = {stage};
   efficiency.notes = {name};
   analysis.efficiency = efficiency;
-  JoinedCounters counters;
+  CountersRow counters;
   counters.tool_version = name;
-  KernelCounters measured;
+  CounterRow measured;
   measured.kernel_name = measured.short_name = name;
   measured.covered_ns = 12'000'000;
-  measured.groups = {0};
+  measured.covered_fraction = 1;
+  measured.confidence = "low";
   measured.winnable_ns = 1e6;
   counters.kernels = {measured};
   counters.coverage = {{"decode", 12'000'000, 12'000'000}, {"total", 12'000'000, 12'000'000}};
-  analysis.launch_groups.resize(1);
   analysis.counters = counters;
   analysis.diagnostics = {{"open_range", Severity::kWarning, 1, name}};
   analysis.findings = find_findings(analysis, {});
@@ -395,14 +396,14 @@ TEST(Report, AStepSummaryIsNeverTooLong) {
   EXPECT_THAT(text, HasSubstr("left out"));
 }
 
-KernelMetrics kernel_on(const std::string& device, const std::vector<ShapeTotal>& sizes) {
-  KernelMetrics row;
+KernelRow kernel_on(const std::string& device, const std::vector<ShapeRow>& sizes) {
+  KernelRow row;
   row.kernel_name = row.short_name = "gemm";
   row.device = device;
   row.stage = row_name("decode");
   row.kernel_fraction = 0.5;
   row.num_shapes = static_cast<std::int64_t>(sizes.size());
-  for (const ShapeTotal& size : sizes) {
+  for (const ShapeRow& size : sizes) {
     row.shapes.push_back(size.shape);
     row.calls += size.calls;
     row.total_ns += size.total_ns;
@@ -419,15 +420,15 @@ TEST(Report, SizesOfAKernelAreAddedUpOverGpus) {
   SectionOptions options;
   options.is_terminal = true;
   const auto text = [&] { return terminal_text(terminal_document(metrics, options), {200}); };
-  const ShapeTotal small{"1x1x1", 10, 1000, 100, 100};
-  const ShapeTotal large{"9x1x1", 10, 100'000, 10'000, 10'000};
+  const ShapeRow small{{10, 1000, 100, 100}, "1x1x1"};
+  const ShapeRow large{{10, 100'000, 10'000, 10'000}, "9x1x1"};
   metrics.kernels = {kernel_on("cuda:0", {large, small}), kernel_on("cuda:1", {small})};
   EXPECT_THAT(text(), HasSubstr("10 calls of 10.0 us, 20 of 100 ns\n"));
   metrics.kernels = {kernel_on("cuda:0", {large}), kernel_on("cuda:1", {small})};
   EXPECT_THAT(text(), HasSubstr("10 calls of 10.0 us, 10 of 100 ns\n"));
   // Two sizes on each GPU are four sizes in all.
-  const ShapeTotal other{"3x1x1", 1, 200, 200, 200};
-  const ShapeTotal fourth{"4x1x1", 1, 150, 150, 150};
+  const ShapeRow other{{1, 200, 200, 200}, "3x1x1"};
+  const ShapeRow fourth{{1, 150, 150, 150}, "4x1x1"};
   metrics.kernels = {kernel_on("cuda:0", {large, small}), kernel_on("cuda:1", {other, fourth})};
   EXPECT_THAT(text(), HasSubstr("10 calls of 10.0 us, 10 of 100 ns, 1 of 200 ns, 1 more"));
 }
@@ -514,7 +515,7 @@ TEST(Stakeholder, KernelsWithoutAGpuAreGpuWork) {
   metrics.capture.kernel_ns = 1'000'000;
   metrics.verdict = "1.00 ms of kernels.";
   EXPECT_THAT(markdown_text(stakeholder_document(metrics, {})), HasSubstr("without GPU work"));
-  KernelMetrics kernel;
+  KernelRow kernel;
   kernel.kernel_name = kernel.short_name = "gemm";
   kernel.total_ns = 1'000'000;
   metrics.kernels = {kernel};
@@ -562,7 +563,7 @@ TEST(Report, ReportAndKernelsHaveAsManyKernels) {
 TEST(Report, AKernelOfTwoStagesIsOneRowOfAFileAndOneOfTwoGpusIsTwo) {
   Metrics metrics = whole_metrics();
   metrics.kernels.assign(3, metrics.kernels.at(0));
-  for (KernelMetrics& kernel : metrics.kernels) {
+  for (KernelRow& kernel : metrics.kernels) {
     kernel.kernel_name = kernel.short_name = "gemm";
     kernel.device = "cuda:0";
     kernel.total_ns = 1'000'000;

@@ -30,6 +30,7 @@ Metrics metrics_with(const std::string& name, std::size_t num_kernels) {
     row.family = "gemm";
     row.total_ns = 1000;
     row.calls = 1;
+    row.kernel_fraction = 1;
     analysis.kernels.push_back(row);
   }
   return metrics_of(analysis);
@@ -134,7 +135,7 @@ TEST(Page, StaysBelowItsBudget) {
   }
   Metrics metrics = metrics_with("gemm", 3000);
   std::size_t shift = 0;
-  for (KernelMetrics& row : metrics.kernels) {
+  for (KernelRow& row : metrics.kernels) {
     row.kernel_name = name.substr(shift % 1000) + std::to_string(state += 12345678910111ULL);
     ++shift;
   }
