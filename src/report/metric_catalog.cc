@@ -41,7 +41,7 @@ void add_rows(const std::string& keys, const MetricInfo& info, std::vector<Catal
     rows.push_back({keys + "[]", info});
   } else if constexpr (std::is_same_v<T, BucketTimes>) {
     rows.push_back({keys + ".*", info});
-  } else if constexpr (kIsText<T> || std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+  } else if constexpr (kIsText<T> || std::is_arithmetic_v<T>) {
     rows.push_back({keys, info});
   } else {
     rows.push_back({keys, {"", "", "", "", info.text}});
@@ -116,7 +116,7 @@ Json counters_schema() {
 // null.
 template <typename T>
 Json schema_of(const Field& field) {
-  if constexpr (kIsText<T> || std::is_enum_v<T>) {
+  if constexpr (kIsText<T>) {
     if (!field.words.empty()) {
       return {{"enum", std::vector<std::string>(field.words.begin(), field.words.end())}};
     }

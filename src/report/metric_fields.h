@@ -15,6 +15,9 @@
 namespace gpuwhy {
 
 inline constexpr const char* kSeverities[] = {"info", "warning", "data_loss", "impossible"};
+constexpr std::span<const char* const> words_of(Severity /*any*/) {
+  return kSeverities;
+}
 
 template <typename F>
 void describe(const Diagnostic*, F&& f) {

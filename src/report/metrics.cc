@@ -272,20 +272,13 @@ CountersMetrics counters_of(const Analysis& analysis, const JoinedCounters& join
 
 }  // namespace
 
-std::optional<double> busy_fraction_of(const LedgerRow& row) {
-  const Ledger& ledger = row.ledger;
-  const std::int64_t busy_ns =
-      ledger[Bucket::kCompute] + ledger[Bucket::kComm] + ledger[Bucket::kCopy];
-  return row.base_ns() > 0 ? std::optional(fraction_of(busy_ns, row.base_ns())) : std::nullopt;
-}
-
 bool has_gpu_work(const Metrics& metrics) {
   return !metrics.devices.empty() || !metrics.kernels.empty();
 }
 
 Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   Metrics metrics;
-  metrics.verdict = verdict(analysis);
+  metrics.verdict = verdict_of(analysis);
   metrics.capture = capture_of(analysis);
   metrics.capture.command = run.command;
   metrics.findings = analysis.findings.found;

@@ -96,13 +96,6 @@ struct LedgerMetrics : Ledger {
   std::optional<double> busy_fraction;
   std::optional<std::int64_t> base_ns;
 };
-// The share in which the GPU computes, communicates or copies for the stage, of the time that
-// shares are of; nullopt without such a time.
-std::optional<double> busy_fraction_of(const LedgerRow& row);
-// The row that says how busy a GPU is: of the only stage that is marked, else of its steady phase,
-// else of the whole capture. nullptr: there is none.
-const LedgerRow* busy_row_of(const Analysis& analysis, const std::string& device);
-
 // Idle time by what the host did.
 struct IdleCauseMetrics {
   RowName stage;
@@ -213,7 +206,7 @@ struct CountersMetrics {
 
 // The whole file.
 struct Metrics {
-  std::string verdict;
+  Verdict verdict;
   CaptureMetrics capture;
   std::vector<Finding> findings;
   std::vector<SilentRule> silent_rules;
@@ -309,8 +302,5 @@ std::string late_tokens_csv(const JoinedRequests& joined);
 
 // The bottleneck of a kernel's row, e.g. "memory"; "n/a" if no counters cover it.
 std::string bound_text(const Analysis& analysis, const KernelRow& record);
-
-// One sentence: what this recording shows, or why it shows nothing.
-std::string verdict(const Analysis& analysis);
 
 }  // namespace gpuwhy

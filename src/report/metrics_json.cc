@@ -4,9 +4,11 @@
 //
 // The file is untrusted: a value of another type than its member is an error that names the key. A
 // null or missing key leaves its member unchanged.
+#include <algorithm>
 #include <functional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -37,8 +39,6 @@ Json value_json(const T& value, const Field& field) {
     return field.is_null_if_empty ? text_or_null(text) : Json(text);
   } else if constexpr (std::is_arithmetic_v<T>) {
     return value;
-  } else if constexpr (std::is_same_v<T, Severity>) {
-    return kSeverities[static_cast<std::size_t>(value)];
   } else if constexpr (std::is_same_v<T, std::optional<CountersMetrics>>) {
     return value ? object_json(*value) : Json{{"kernels", nullptr}, {"reason", kNoCounters}};
   } else if constexpr (std::is_same_v<T, BucketTimes>) {
@@ -107,14 +107,21 @@ void read_integer(const Json& json, std::int64_t& value, const Place& place) {
   value = *number;
 }
 
-void read_severity(const Json& json, Severity& value, const Place& place) {
-  for (std::size_t i = 0; i < std::size(kSeverities); ++i) {
-    if (json == kSeverities[i]) {
-      value = static_cast<Severity>(i);
-      return;
-    }
+// A word of an enumeration. One that may be of a later version says so.
+template <Worded T>
+void read_word(const Json& json, T& value, const Place& place) {
+  const auto words = words_of(value);
+  const auto word = std::ranges::find_if(words, [&](const char* one) { return json == one; });
+  if constexpr (requires { T::kUnknown; }) {
+    value = word == words.end() ? T::kUnknown : static_cast<T>(word - words.begin());
+  } else if (word != words.end()) {
+    value = static_cast<T>(word - words.begin());
+  } else {
+    expect(false,
+           fmt::format("{} or {}", fmt::join(words.first(words.size() - 1), ", "), words.back())
+               .c_str(),
+           place);
   }
-  expect(false, "info, warning, data_loss or impossible", place);
 }
 
 template <typename T>
@@ -135,14 +142,11 @@ void read_value(const Json& json, T& value, const Place& place) {
   if (json.is_null()) {
     return;
   }
-  if constexpr (kIsText<T>) {
+  if constexpr (Worded<T>) {
+    read_word(json, value, place);
+  } else if constexpr (kIsText<T>) {
     expect(json.is_string(), "a text", place);
-    const auto& text = json.get_ref<const std::string&>();
-    if constexpr (std::is_same_v<T, RowName>) {
-      value = row_name(text);
-    } else {
-      value = text;
-    }
+    read_member(json.get_ref<const std::string&>(), value);
   } else if constexpr (std::is_same_v<T, bool>) {
     expect(json.is_boolean(), "true or false", place);
     value = json.get<bool>();
@@ -151,8 +155,6 @@ void read_value(const Json& json, T& value, const Place& place) {
   } else if constexpr (std::is_same_v<T, double>) {
     expect(json.is_number(), "a number", place);
     value = json.get<double>();
-  } else if constexpr (std::is_same_v<T, Severity>) {
-    read_severity(json, value, place);
   } else if constexpr (std::is_same_v<T, std::optional<CountersMetrics>>) {
     expect(json.is_object(), "an object", place);
     if (const auto kernels = json.find("kernels"); kernels != json.end() && !kernels->is_null()) {

@@ -85,14 +85,30 @@ constexpr Field one_of(Field field, std::span<const char* const> words) {
   return field;
 }
 
-// Kinds of members. A row's name is a text in every file.
+// Kinds of members. An enumeration whose words_of() lists its words is one of them in every file, a
+// row's name is a text, and so is what has a text_of_member() and a read_member() of its own.
 template <typename T>
-inline constexpr bool kIsText = std::is_same_v<T, std::string> || std::is_same_v<T, RowName>;
+concept Worded = std::is_enum_v<T> && requires(T value) {
+  words_of(value);
+};
+template <typename T>
+inline constexpr bool kIsText =
+    std::is_same_v<T, std::string> || std::is_same_v<T, RowName> || Worded<T>;
 inline const std::string& text_of_member(const std::string& value) {
   return value;
 }
 inline const std::string& text_of_member(const RowName& value) {
   return value.text();
+}
+template <Worded T>
+std::string text_of_member(T value) {
+  return words_of(value)[static_cast<std::size_t>(value)];
+}
+inline void read_member(const std::string& text, std::string& value) {
+  value = text;
+}
+inline void read_member(const std::string& text, RowName& value) {
+  value = row_name(text);
 }
 template <typename T>
 inline constexpr bool kIsOptional = false;
