@@ -15,13 +15,12 @@
 #include "analysis/rules.h"
 #include "analysis/stage_times.h"
 #include "base/pass_timer.h"
-#include "results/bucket.h"
 #include "results/composition.h"
 #include "results/copy.h"
 #include "results/device.h"
 #include "results/efficiency.h"
-#include "results/idle_label.h"
 #include "results/kernel_chains.h"
+#include "results/ledger.h"
 #include "results/ledger_history.h"
 #include "results/operator.h"
 #include "results/range.h"
@@ -57,69 +56,6 @@ struct KernelRow {
   double total_ms() const { return static_cast<double>(total_ns) / 1e6; }
   double mean_ms() const {
     return total_ms() / static_cast<double>(std::max<std::int64_t>(calls, 1));
-  }
-};
-
-// How the time of a window on one GPU was spent. The buckets sum to the window.
-struct Ledger {
-  std::array<std::int64_t, kNumBuckets> buckets_ns{};
-  std::int64_t window_ns = 0;
-  std::int64_t lead_ns = 0;     // the host's part of the idle time before the window's first work
-  std::int64_t between_ns = 0;  // the part of unrecorded that is not before the window's work
-  // Time in which the thread that launches most of the GPU's work waited for the GPU.
-  std::int64_t host_wait_ns = 0;
-  // Of it, what came before nearly all launches of the recording that were late: it may have caused
-  // them. A wait after the last one did not.
-  std::int64_t early_wait_ns = 0;
-
-  std::int64_t operator[](Bucket bucket) const {
-    return buckets_ns[static_cast<std::size_t>(bucket)];
-  }
-  std::int64_t sum_ns() const;
-  std::int64_t unrecorded_before_ns() const { return (*this)[Bucket::kUnrecorded] - between_ns; }
-  // From the first recorded work to the last.
-  std::int64_t work_ns() const {
-    return window_ns - unrecorded_before_ns() - (*this)[Bucket::kTail];
-  }
-  void add(const Ledger& other);
-};
-
-// Idle time for which the host is the cause, by what it did. Those of one bucket sum to it, except
-// for unrecorded, of which a part may not be the host's.
-struct IdleRow {
-  Bucket bucket = Bucket::kLaunchLate;  // sync, launch_late or unrecorded
-  IdleLabel label;
-  std::int64_t num_gaps = 0;
-  std::int64_t total_ns = 0;
-  std::int64_t in_call_ns = 0;  // of it, inside the call that the label names, else its scope
-  std::int64_t longest_ns = 0;
-  std::int64_t first_start_ns = 0;  // of the first and the last of these gaps
-  std::int64_t first_gap_ns = 0;    // how long the first was
-  std::int64_t last_start_ns = 0;
-};
-
-// All instances of a stage on one GPU.
-struct LedgerRow {
-  RowName stage;
-  std::string device;
-  std::int64_t num_instances = 0;
-  Ledger ledger;                     // its buckets sum to its window, exactly
-  std::vector<IdleRow> causes = {};  // by time, largest first
-  // Of startup and ending: the API call with most time, if that is a third or more.
-  std::string main_call = {};
-  std::int64_t main_call_ns = 0;
-  // The API call with most time in the longest gap without recorded GPU work, if that is a third or
-  // more of it and the gap is most of what this row lacks.
-  std::string unrecorded_call = {};
-  std::int64_t unrecorded_call_ns = 0;
-  // Of startup, steady and ending: where they lie.
-  std::int64_t start_ns = 0;
-  std::int64_t end_ns = 0;
-
-  // The time that shares are of: of a marked stage until its mark ends, else until the last work.
-  std::int64_t base_ns() const {
-    return stage.kind == RowKind::kStage ? ledger.window_ns - ledger.unrecorded_before_ns()
-                                         : ledger.work_ns();
   }
 };
 
@@ -198,6 +134,7 @@ struct Analysis {
   // Stages in order, then startup, steady and ending phase where they differ, then the whole
   // capture; each by device.
   std::vector<LedgerRow> ledgers;
+  std::vector<IdleRow> idle_causes;           // in the order of the ledgers
   std::vector<LedgerHistory> ledger_history;  // of the capture, by device as in Trace::devices
   std::vector<RangeTotal> ranges;             // by kernel time
   std::vector<HostPhase> host_phases;         // by host time

@@ -66,9 +66,8 @@ Clocks clocks_of(const Analysis& analysis, const StageRow& stage) {
   for (const LedgerRow& row : analysis.ledgers) {
     if (row.stage == stage.stage) {
       // Time without recorded GPU activity does not measure the model.
-      window_ns += row.ledger.window_ns - row.ledger.unrecorded_before_ns();
-      busy_ns +=
-          row.ledger[Bucket::kCompute] + row.ledger[Bucket::kComm] + row.ledger[Bucket::kCopy];
+      window_ns += row.window_ns - row.unrecorded_before_ns();
+      busy_ns += row.busy_ns();
       ++num_devices;
     }
   }

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/busy_row.h"
 #include "analysis/capture_summary.h"
 #include "analysis/compositions.h"
 #include "analysis/graph_names.h"
@@ -97,6 +98,16 @@ void take_ledgers(LedgerResult ledgers, Analysis& analysis) {
   analysis.ledgers = std::move(ledgers.stages);
   analysis.ledgers.insert(analysis.ledgers.end(), ledgers.phases.begin(), ledgers.phases.end());
   analysis.ledgers.insert(analysis.ledgers.end(), ledgers.capture.begin(), ledgers.capture.end());
+  for (const LedgerRow& row : analysis.ledgers) {
+    std::vector<IdleRow>& causes = ledgers.causes[{row.stage, row.device}];
+    std::move(causes.begin(), causes.end(), std::back_inserter(analysis.idle_causes));
+    causes.clear();
+  }
+  for (DeviceRow& device : analysis.devices) {
+    if (const LedgerRow* row = busy_row_of(analysis, device.device)) {
+      device.busy_stage = row->stage;
+    }
+  }
   analysis.ledger_history = std::move(ledgers.history);
   analysis.stage_overlap_ns = ledgers.overlap_ns;
   analysis.outside_ns = ledgers.outside_ns;

@@ -44,9 +44,9 @@ KernelRow kernel_row(const gpuwhy::KernelRow& kernel) {
 }
 
 LedgerRow ledger_row(const gpuwhy::LedgerRow& stage) {
-  LedgerRow row{stage.stage.text(), stage.device, stage.ledger.window_ns, {}};
+  LedgerRow row{stage.stage.text(), stage.device, stage.window_ns, {}};
   for (std::size_t i = 0; i < kNumBuckets; ++i) {
-    row.buckets_ns.emplace_back(kBucketNames[i], stage.ledger.buckets_ns[i]);
+    row.buckets_ns.emplace_back(kBucketNames[i], stage.buckets_ns[i]);
   }
   return row;
 }

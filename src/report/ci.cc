@@ -77,7 +77,7 @@ std::vector<Measure> measures_of(const Metrics& metrics) {
     add_time(stage.kernel_ns, printable(stage.stage.text()) + "/kernels", stage.num_instances,
              measures);
   }
-  for (const LedgerMetrics& row : metrics.ledgers) {
+  for (const LedgerRow& row : metrics.ledgers) {
     add_time(row.window_ns, printable(row.stage.text()) + "/" + printable(row.device) + "/window",
              row.num_instances, measures);
   }

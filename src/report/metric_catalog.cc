@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -76,7 +77,11 @@ Json object_schema() {
 }
 
 Json nullable(Json schema) {
-  schema["type"] = Json::array({schema["type"], "null"});
+  if (schema.contains("enum")) {
+    schema["enum"].push_back(nullptr);
+  } else {
+    schema["type"] = Json::array({schema["type"], "null"});
+  }
   return schema;
 }
 
@@ -117,8 +122,12 @@ Json counters_schema() {
 template <typename T>
 Json schema_of(const Field& field) {
   if constexpr (kIsText<T>) {
-    if (!field.words.empty()) {
-      return {{"enum", std::vector<std::string>(field.words.begin(), field.words.end())}};
+    std::span<const char* const> words = field.words;
+    if constexpr (Worded<T>) {
+      words = words.empty() ? words_of(T{}) : words;
+    }
+    if (!words.empty()) {
+      return {{"enum", std::vector<std::string>(words.begin(), words.end())}};
     }
     const Json schema = {{"type", "string"}};
     return field.is_null_if_empty ? nullable(schema) : schema;

@@ -12,20 +12,6 @@
 
 namespace gpuwhy {
 
-inline constexpr const char* kSeverities[] = {"info", "warning", "data_loss", "impossible"};
-constexpr std::span<const char* const> words_of(Severity /*any*/) {
-  return kSeverities;
-}
-
-template <typename F>
-void describe(const Diagnostic*, F&& f) {
-  using T = Diagnostic;
-  f("kind", &T::kind, plain("a stable name"));
-  f("severity", &T::severity, one_of(plain("how bad it is"), kSeverities));
-  f("count", &T::count, number("1", "", "", "data_quality", "rows it is about"));
-  f("sentence", &T::sentence, plain("what was imperfect"));
-}
-
 template <typename F>
 void describe(const Metrics*, F&& f) {
   using T = Metrics;

@@ -288,11 +288,6 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   metrics.aggregates = latencies_of(analysis);
   metrics.aggregates.program_ns = run.program_ns;
   metrics.devices = analysis.devices;
-  for (DeviceRow& device : metrics.devices) {
-    if (const LedgerRow* row = busy_row_of(analysis, device.device)) {
-      device.busy_stage = row->stage;
-    }
-  }
   metrics.copies = analysis.copies;
   metrics.kernel_chains = analysis.kernel_chains;
   metrics.stages = analysis.stages;
@@ -302,16 +297,8 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
     metrics.baseline = analysis.baseline;
     metrics.overhead = analysis.overheads;
   }
-  for (const LedgerRow& row : analysis.ledgers) {
-    metrics.ledgers.push_back({row.ledger, row.stage, row.device, row.num_instances,
-                               busy_fraction_of(row), row.base_ns()});
-    for (const IdleRow& cause : row.causes) {
-      metrics.idle_causes.push_back(
-          {row.stage, row.device, kBucketNames[static_cast<std::size_t>(cause.bucket)],
-           kIdleKindNames[static_cast<std::size_t>(cause.label.kind)], cause.label.call,
-           cause.label.scope, cause.num_gaps, cause.total_ns, cause.in_call_ns, cause.longest_ns});
-    }
-  }
+  metrics.ledgers = analysis.ledgers;
+  metrics.idle_causes = analysis.idle_causes;
   metrics.efficiency = analysis.efficiency;
   metrics.families = analysis.families;
   const RowGroups groups = groups_by_row(analysis);

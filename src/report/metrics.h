@@ -88,28 +88,6 @@ struct StepRow {
   std::optional<std::vector<std::int64_t>> periods_ns;  // in time order, the first kMostDurations
 };
 
-// A ledger with its stage and GPU.
-struct LedgerMetrics : Ledger {
-  RowName stage;
-  std::string device;
-  std::int64_t num_instances = 0;
-  std::optional<double> busy_fraction;
-  std::optional<std::int64_t> base_ns;
-};
-// Idle time by what the host did.
-struct IdleCauseMetrics {
-  RowName stage;
-  std::string device;
-  std::string bucket;
-  std::string kind;
-  std::string call;
-  std::string scope;
-  std::int64_t num_gaps = 0;
-  std::int64_t total_ns = 0;
-  std::int64_t in_call_ns = 0;
-  std::int64_t longest_ns = 0;
-};
-
 // Launches of a kernel with one grid and block.
 struct ShapeTotal {
   std::string shape;
@@ -224,8 +202,8 @@ struct Metrics {
   std::optional<std::vector<RankGroupSummary>> rank_groups;
   std::optional<std::vector<StageTimes>> baseline;
   std::optional<std::vector<StageOverhead>> overhead;
-  std::vector<LedgerMetrics> ledgers;
-  std::vector<IdleCauseMetrics> idle_causes;
+  std::vector<LedgerRow> ledgers;
+  std::vector<IdleRow> idle_causes;
   std::optional<Efficiency> efficiency;
   std::vector<FamilyRow> families;
   std::vector<KernelMetrics> kernels;

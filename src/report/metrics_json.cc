@@ -17,7 +17,7 @@
 
 namespace gpuwhy {
 
-// Found where JSON of rows is made, by their arguments.
+// Found where JSON of rows is made, by its argument.
 inline Json json_form(const std::optional<CountersMetrics>& counters) {
   return counters ? object_json(*counters)
                   : Json{{"kernels", nullptr}, {"reason", "needs an ncu capture"}};

@@ -175,15 +175,14 @@ void add_metrics(const Metrics& metrics, RunSummary& run) {
                               &TwoClocks::wall_fraction);
                  }
                });
-  for_each_row(
-      rows_at(metrics, &Metrics::ledgers), [&](const LedgerMetrics& row, const auto& path) {
-        add_member(path, row, {}, run, "", &LedgerMetrics::window_ns);
-        const std::string buckets = path + "." + path_of<LedgerMetrics>(&LedgerMetrics::buckets_ns);
-        for (std::size_t i = 0; i < kNumBuckets; ++i) {
-          add_metric(fmt::format("{}.{}", buckets, kBucketNames[i]),
-                     static_cast<double>(row.buckets_ns[i]), {}, run);
-        }
-      });
+  for_each_row(rows_at(metrics, &Metrics::ledgers), [&](const LedgerRow& row, const auto& path) {
+    add_member(path, row, {}, run, "", &LedgerRow::window_ns);
+    const std::string buckets = path + "." + path_of<LedgerRow>(&LedgerRow::buckets_ns);
+    for (std::size_t i = 0; i < kNumBuckets; ++i) {
+      add_metric(fmt::format("{}.{}", buckets, kBucketNames[i]),
+                 static_cast<double>(row.buckets_ns[i]), {}, run);
+    }
+  });
 }
 
 std::string words_of(const Json& list) {
@@ -394,7 +393,7 @@ void add_model(const Metrics& metrics, RunSummary& run) {
 }
 
 void add_ledgers(const Metrics& metrics, RunSummary& run) {
-  for (const LedgerMetrics& row : metrics.ledgers) {
+  for (const LedgerRow& row : metrics.ledgers) {
     LedgerAmount& ledger = run.ledgers.emplace_back();
     ledger.stage = printable_row(row.stage);
     ledger.device = printable(row.device);
@@ -410,10 +409,11 @@ void add_ledgers(const Metrics& metrics, RunSummary& run) {
 
 void add_idle(const Metrics& metrics, RunSummary& run) {
   std::int64_t sum_ns = 0;
-  for (const IdleCauseMetrics& row : metrics.idle_causes) {
+  for (const IdleRow& row : metrics.idle_causes) {
     if (may_add(row.total_ns, sum_ns)) {
-      run.idle.push_back({printable_row(row.stage), printable(row.device), printable(row.bucket),
-                          printable(row.kind), printable(row.scope), row.total_ns});
+      run.idle.push_back({printable_row(row.stage), printable(row.device),
+                          text_of_member(row.bucket), text_of_member(row.kind),
+                          printable(row.scope), row.total_ns});
     }
   }
 }
@@ -562,7 +562,7 @@ Json compared_part(const Json& metrics) {
   efficiency = kept<Efficiency>(efficiency, &Efficiency::model, &Efficiency::stages);
   part.update(kept<M>(metrics, &M::idle_causes));
   keep_rows(part[path_of<M>(&M::idle_causes)], [](const Json& row) {
-    using I = IdleCauseMetrics;
+    using I = IdleRow;
     return kept<I>(row, &I::stage, &I::device, &I::bucket, &I::kind, &I::scope, &I::total_ns);
   });
   using K = KernelMetrics;

@@ -123,7 +123,7 @@ std::vector<std::string> what_ran(const Metrics& metrics) {
 // The recorded time that a rate of tokens rests on.
 std::int64_t token_basis_ns(const Metrics& metrics) {
   std::int64_t longest_ns = 0;
-  for (const LedgerMetrics& row : metrics.ledgers) {
+  for (const LedgerRow& row : metrics.ledgers) {
     if (is_decode(row.stage) || role_of(row.stage) == StageRole::kMixed) {
       longest_ns = std::max(longest_ns, row.window_ns - row.unrecorded_before_ns());
     }

@@ -26,11 +26,8 @@ enum class Bucket : std::uint8_t {
 };
 inline constexpr std::size_t kNumBuckets = 13;
 extern const std::array<const char*, kNumBuckets> kBucketNames;
-inline std::span<const char* const> words_of(Bucket /*any*/) {
+inline std::span<const char* const> words_of(Bucket /*type*/) {
   return kBucketNames;
-}
-inline const char* word_of(Bucket bucket) {
-  return kBucketNames[static_cast<std::size_t>(bucket)];
 }
 
 }  // namespace gpuwhy

@@ -21,6 +21,7 @@
 
 #include "results/bucket.h"
 #include "results/row.h"
+#include "results/words.h"
 
 namespace gpuwhy {
 
@@ -96,12 +97,8 @@ constexpr Field in(unsigned forms, Field field, std::string_view name = {}) {
   return field;
 }
 
-// Kinds of members. An enumeration whose words_of() lists its words is one of them in every file, a
-// row's name is a text, and so is what has a text_of_member() and a read_member() of its own.
-template <typename T>
-concept Worded = std::is_enum_v<T> && requires(T value) {
-  words_of(value);
-};
+// Kinds of members. A row's name is a text in every file, so is a word of an enumeration, and what
+// has a text_of_member() and a read_member() of its own.
 template <typename T>
 inline constexpr bool kIsText =
     std::is_same_v<T, std::string> || std::is_same_v<T, RowName> || Worded<T>;
@@ -113,7 +110,7 @@ inline const std::string& text_of_member(const RowName& value) {
 }
 template <Worded T>
 std::string text_of_member(T value) {
-  return words_of(value)[static_cast<std::size_t>(value)];
+  return word_of(value);
 }
 inline void read_member(const std::string& text, std::string& value) {
   value = text;

@@ -27,9 +27,6 @@ inline constexpr const char* kConfidences[] = {"high", "medium", "low"};
 constexpr std::span<const char* const> words_of(Confidence /*any*/) {
   return kConfidences;
 }
-constexpr const char* word_of(Confidence confidence) {
-  return kConfidences[static_cast<std::size_t>(confidence)];
-}
 
 // How a saving comes about: all of a time; "20.1 ms of kernels - 4.1 ms that remains = 16.0 ms";
 // "293 ms of GEMMs x 0.925 (why) = 271 ms"; what a step takes beyond the longer of two chains.

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "results/idle_label.h"
+#include "results/words.h"
 
 namespace gpuwhy {
 
@@ -204,9 +205,6 @@ static_assert(has_all_rows(), "a finding lacks its row, or a row is not in its p
 
 constexpr const FindingInfo& info_of(FindingId id) {
   return kFindingInfo[static_cast<std::size_t>(id)];
-}
-constexpr const char* word_of(FindingId id) {
-  return info_of(id).word;
 }
 
 // The words that files have, by id.

@@ -21,11 +21,8 @@ enum class IdleKind : std::uint8_t {
 };
 inline constexpr std::size_t kNumIdleKinds = 7;
 extern const char* const kIdleKindNames[kNumIdleKinds];
-inline std::span<const char* const> words_of(IdleKind /*any*/) {
+inline std::span<const char* const> words_of(IdleKind /*type*/) {
   return kIdleKindNames;
-}
-inline const char* word_of(IdleKind kind) {
-  return kIdleKindNames[static_cast<std::size_t>(kind)];
 }
 
 // One cause of gaps. Gaps of the same kind, call and scope share one.

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "results/diagnostic.h"
 #include "trace/column.h"
-#include "trace/diagnostics.h"
 #include "trace/format.h"
 #include "trace/string_pool.h"
 #include "trace/table.h"

@@ -258,7 +258,7 @@ bool is_busy(const Analysis& analysis) {
   constexpr double kMost = 0.9;
   return std::any_of(analysis.ledgers.begin(), analysis.ledgers.end(), [&](const LedgerRow& row) {
     return row.stage.kind == RowKind::kRecording &&
-           fraction_of(row.ledger[Bucket::kCompute], row.ledger.work_ns()) >= kMost;
+           fraction_of(row[Bucket::kCompute], row.work_ns()) >= kMost;
   });
 }
 

@@ -78,7 +78,7 @@ void check_unfused_attention(const FindingContext& context) {
     const std::int64_t moving_ns = chains.attention_ns - chains.product_ns;
     const auto faster_ns = static_cast<std::int64_t>(static_cast<double>(chains.product_ns) *
                                                      (1 - fraction.value_or(1)));
-    const std::int64_t saving_ns = std::min(moving_ns + faster_ns, row.ledger[Bucket::kCompute]);
+    const std::int64_t saving_ns = std::min(moving_ns + faster_ns, row[Bucket::kCompute]);
     if (chains.num_attentions < kFewAttentions || share_of(saving_ns, row) < kLeastKernelShare) {
       continue;
     }
@@ -196,12 +196,12 @@ void check_empty_sms(const FindingContext& context) {
       largest = largest == nullptr || group.total_ns > largest->total_ns ? &group : largest;
     }
     const std::int64_t saving_ns =
-        std::min(static_cast<std::int64_t>(empty_ns), row.ledger[Bucket::kCompute]);
+        std::min(static_cast<std::int64_t>(empty_ns), row[Bucket::kCompute]);
     if (share_of(saving_ns, row) < kLeastEmptyShare) {
       continue;
     }
     Finding& finding = context.add(FindingId::kEmptySms, row, Bucket::kCompute, saving_ns);
-    const std::int64_t shown_ns = std::min(time_ns, row.ledger[Bucket::kCompute]);
+    const std::int64_t shown_ns = std::min(time_ns, row[Bucket::kCompute]);
     finding.bound =
         Difference{shown_ns, "of these kernels", shown_ns - saving_ns, "if all SMs worked"};
     finding.confidence = Confidence::kMedium;

@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/busy_row.h"
 #include "analysis/findings/rule.h"
 #include "base/cut_name.h"
 #include "base/json_path.h"
@@ -55,8 +56,9 @@ std::vector<LedgerRow> scopes_of(const Analysis& analysis) {
     all.stage.kind = RowKind::kRecording;
     all.device = analysis.kernels[0].device;
     all.num_instances = 1;
-    all.ledger.window_ns = analysis.kernel_ns;
-    all.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = analysis.kernel_ns;
+    all.window_ns = analysis.kernel_ns;
+    all.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = analysis.kernel_ns;
+    set_base(all);
     return whole;
   }
   // A GPU whose model works all the time, or that ran no model, has only the capture.
@@ -175,7 +177,7 @@ Finding& FindingContext::add(FindingId id, const LedgerRow& row, Bucket bucket,
   finding.device = row.device;
   finding.bucket = bucket;
   finding.saving_ns = saving_ns;
-  finding.window_ns = row.base_ns();
+  finding.window_ns = row.base_ns.value_or(0);
   return finding;
 }
 
@@ -262,7 +264,7 @@ bool has_family(const Analysis& analysis, std::string_view family) {
 }
 
 double share_of(std::int64_t time_ns, const LedgerRow& row) {
-  return fraction_of(time_ns, row.base_ns());
+  return fraction_of(time_ns, row.base_ns.value_or(0));
 }
 
 std::string stage_words(const LedgerRow& row) {

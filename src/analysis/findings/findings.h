@@ -56,13 +56,6 @@ Findings find_findings(const Analysis& analysis, const FindingFacts& facts);
 // What this recording shows, or why it shows nothing. Its findings are known.
 Verdict verdict_of(const Analysis& analysis);
 
-// The share in which the GPU computes, communicates or copies for the stage, of the time that
-// shares are of; nullopt without such a time.
-std::optional<double> busy_fraction_of(const LedgerRow& row);
-// The row that says how busy a GPU is: of the only stage that is marked, else of its steady phase,
-// else of the whole capture. nullptr: there is none.
-const LedgerRow* busy_row_of(const Analysis& analysis, const std::string& device);
-
 // Limits beyond which opaque graphs or profiler overhead invalidate the other figures.
 inline constexpr double kMostOpaque = 0.5;     // of GPU time in graphs without names
 inline constexpr double kMostOverhead = 0.25;  // of a profiler, beyond which its times are its own

@@ -23,16 +23,16 @@ namespace {
 constexpr std::int64_t kFewGaps = 20;  // fewer may be chance
 
 // The largest causes of a kind, each with its own key.
-std::vector<std::string> evidence_of(const LedgerRow& row, IdleKind kind) {
+std::vector<std::string> evidence_of(const Analysis& analysis, const LedgerRow& row,
+                                     IdleKind kind) {
   constexpr std::size_t kMostCauses = 3;
   std::vector<std::string> keys;
-  for (const IdleRow& cause : row.causes) {
-    if (cause.label.kind == kind && keys.size() < kMostCauses) {
+  for (const IdleRow& cause : causes_of(analysis.idle_causes, row)) {
+    if (cause.kind == kind && keys.size() < kMostCauses) {
       std::string key = fmt::format("idle_causes[stage={},device={},bucket={},kind={}",
                                     path_value(row.stage.text()), row.device, word_of(cause.bucket),
                                     word_of(kind));
-      for (const auto& [name, text] :
-           {std::pair("call", &cause.label.call), {"scope", &cause.label.scope}}) {
+      for (const auto& [name, text] : {std::pair("call", &cause.call), {"scope", &cause.scope}}) {
         key += text->empty() ? "" : fmt::format(",{}={}", name, path_value(*text));
       }
       keys.push_back(key + "].total_ns");
@@ -203,7 +203,8 @@ void check_waits(const FindingContext& context, const LedgerRow& row, const Host
   finding.bound = saving_ns < idle_ns ? Bound(BeyondLongerChain{chain.window_ns, chain.longer_ns()})
                                       : AllOf{idle_ns, "this idle time"};
   finding.advice.text = sync_advice(context.workload, waits.call);
-  finding.evidence = evidence_of(row, is_late ? IdleKind::kLaunching : IdleKind::kWaiting);
+  finding.evidence =
+      evidence_of(context.analysis, row, is_late ? IdleKind::kLaunching : IdleKind::kWaiting);
   finding.evidence.push_back(ledger_evidence(row, "host_wait_ns"));
 }
 
@@ -217,7 +218,7 @@ Finding& add_gaps(const FindingContext& context, FindingId id, const LedgerRow& 
   finding.sentence =
       fmt::format("{} waited {} ({}) in {} {}", row.device, format_duration_ns(time_ns),
                   format_fraction(share_of(time_ns, row)), stage_words(row), what);
-  finding.evidence = evidence_of(row, kind);
+  finding.evidence = evidence_of(context.analysis, row, kind);
   return finding;
 }
 
@@ -392,7 +393,7 @@ bool is_repeated(const KindOfGaps& gaps, const LedgerRow& row) {
   const bool is_marked = row.stage.kind == RowKind::kStage;
   const std::int64_t least = is_marked ? std::max<std::int64_t>(row.num_instances, 2) : kFewGaps;
   return gaps.num_gaps >= least && (!is_marked || row.num_instances > 1) &&
-         (gaps.last_start_ns - gaps.first_start_ns) * 2 >= row.base_ns();
+         (gaps.last_start_ns - gaps.first_start_ns) * 2 >= row.base_ns.value_or(0);
 }
 
 void check_allocations(const FindingContext& context, const LedgerRow& row,
@@ -478,7 +479,7 @@ void check_host(const FindingContext& context) {
     return;  // nothing waited for, or idle time has no meaning
   }
   for (const LedgerRow& row : context.scopes) {
-    const HostChain chain(row);
+    const HostChain chain(row, causes_of(context.analysis.idle_causes, row));
     check_waits(context, row, chain);
     check_launches(context, row, chain);
     check_host_work(context, row, chain);

@@ -157,7 +157,7 @@ void check_tensor_cores(const FindingContext& context) {
     const std::int64_t fp32_ns = time_of(OffTensorCores::kFp32);
     const std::int64_t half_ns = time_of(OffTensorCores::kHalf);
     const bool is_half = half_ns > fp32_ns;
-    const std::int64_t time_ns = std::min(fp32_ns + half_ns, row.ledger[Bucket::kCompute]);
+    const std::int64_t time_ns = std::min(fp32_ns + half_ns, row[Bucket::kCompute]);
     const TensorCores cores = cores_of(context, row);
     // Without a known speedup there is no bound.
     if (!is_large(time_ns, row) || cores.speedup <= 1) {
@@ -232,7 +232,7 @@ Advice fusion_advice(const FindingContext& context, const KernelChains& chains,
   advice.fix = workload.engine.empty() && workload.is_pytorch ? Fix::kCompile : Fix::kNone;
   if (path != nullptr && is_known) {
     const std::int64_t saving_ns =
-        std::min(chains.row_ns - chains.row_fused_ns, row.ledger[Bucket::kCompute]);
+        std::min(chains.row_ns - chains.row_fused_ns, row[Bucket::kCompute]);
     advice.more =
         fmt::format("; {} alone (at most {} of it): {}", path->what, format_duration_ns(saving_ns),
                     fused_path_advice(*path, workload.engine));
@@ -248,9 +248,9 @@ Advice fusion_advice(const FindingContext& context, const KernelChains& chains,
 void check_fusion(const FindingContext& context) {
   for (const LedgerRow& row : context.scopes) {
     const KernelChains chains = chains_in(context.analysis, row);
-    const std::int64_t time_ns = std::min(chains.mover_ns, row.ledger[Bucket::kCompute]);
+    const std::int64_t time_ns = std::min(chains.mover_ns, row[Bucket::kCompute]);
     const std::int64_t saving_ns =
-        std::min(chains.mover_ns - chains.fused_ns, row.ledger[Bucket::kCompute]);
+        std::min(chains.mover_ns - chains.fused_ns, row[Bucket::kCompute]);
     if (share_of(saving_ns, row) < kLeastFusionShare || chains.num_movers < kManyLaunches) {
       continue;
     }
@@ -357,7 +357,7 @@ void check_roofs(const FindingContext& context) {
         continue;
       }
       const auto bound_ns = static_cast<std::int64_t>(*stage.bound_ns);
-      const std::int64_t saving_ns = row.ledger[Bucket::kCompute] - bound_ns;
+      const std::int64_t saving_ns = row[Bucket::kCompute] - bound_ns;
       if (!is_large(saving_ns, row)) {
         continue;
       }
@@ -366,7 +366,7 @@ void check_roofs(const FindingContext& context) {
           is_memory ? FindingId::kDecodeOffMemoryRoof : FindingId::kPrefillOffComputeRoof, row,
           Bucket::kCompute, saving_ns);
       finding.confidence = Confidence::kMedium;
-      finding.bound = Difference{row.ledger[Bucket::kCompute], "of kernels", bound_ns,
+      finding.bound = Difference{row[Bucket::kCompute], "of kernels", bound_ns,
                                  "that the model needs on this GPU at least"};
       finding.sentence = fmt::format(
           "while busy in {1}, {0} reaches {2} of its {3} roof: the kernels themselves are slow, not only "
@@ -414,7 +414,7 @@ void check_counters(const FindingContext& context) {
     }
     const auto winnable = static_cast<std::int64_t>(counters.winnable_ns.value_or(0));
     const std::int64_t saving_ns =
-        std::min({winnable, record.covered_ns, row->ledger[Bucket::kCompute]});
+        std::min({winnable, record.covered_ns, (*row)[Bucket::kCompute]});
     const bool is_attention = record.family == "attention";
     const double occupancy = counters.input.achieved_occupancy_fraction.value_or(1);
     const bool is_starved = bound == BoundBy::kLatency && occupancy < kLowOccupancy;
@@ -443,7 +443,7 @@ void check_counters(const FindingContext& context) {
   }
   // Memory-bound products are reported once per scope, not per kernel.
   for (const auto& [row, covered_ns] : gemv_ns) {
-    const std::int64_t time_ns = std::min(covered_ns, row->ledger[Bucket::kCompute]);
+    const std::int64_t time_ns = std::min(covered_ns, (*row)[Bucket::kCompute]);
     if (!is_large(time_ns, *row)) {
       continue;
     }

@@ -73,7 +73,7 @@ WantedKernels kernels_where(const FindingContext& context, const LedgerRow& row,
       found.largest = is_larger ? &kernel : found.largest;
     }
   }
-  found.time_ns = std::min(found.time_ns, row.ledger[Bucket::kCompute]);
+  found.time_ns = std::min(found.time_ns, row[Bucket::kCompute]);
   return found;
 }
 // Keys of a kernel's number, and of its time in a row.

@@ -136,12 +136,11 @@ std::int64_t communication_ns(const Analysis& analysis, const LedgerRow& row) {
 std::string hidden_communication(const FindingContext& context, const LedgerRow& row) {
   // Time of other stages, and of kernels that belong to none, is not overlap.
   // Nor is overlap known where work was not recorded.
-  if (row.ledger[Bucket::kOtherStage] + row.ledger[Bucket::kUnattributed] + row.ledger.between_ns >
-      0) {
+  if (row[Bucket::kOtherStage] + row[Bucket::kUnattributed] + row.between_ns > 0) {
     return "";
   }
   const std::int64_t all_ns = communication_ns(context.analysis, row);
-  const std::int64_t hidden_ns = all_ns - row.ledger[Bucket::kComm];
+  const std::int64_t hidden_ns = all_ns - row[Bucket::kComm];
   return hidden_ns <= 0 ? ""
                         : fmt::format("; {} of {} of communication ({}) was overlapped",
                                       format_duration_ns(hidden_ns), format_duration_ns(all_ns),
@@ -195,7 +194,7 @@ const LedgerRow* lost_comm(const FindingContext& context, const LedgerRow& row) 
   const LedgerRow* first = nullptr;
   for (const LedgerRow& scope : context.scopes) {
     if (scope.device == row.device) {
-      in_scopes_ns += scope.ledger[Bucket::kComm];
+      in_scopes_ns += scope[Bucket::kComm];
       first = first == nullptr ? &scope : first;
     }
   }
@@ -208,14 +207,14 @@ const LedgerRow* lost_comm(const FindingContext& context, const LedgerRow& row) 
   const auto whole =
       of(RowKind::kSteady) == ledgers.end() ? of(RowKind::kRecording) : of(RowKind::kSteady);
   if (row.stage.kind == RowKind::kSteady || row.stage.kind == RowKind::kRecording ||
-      whole == ledgers.end() || whole->ledger[Bucket::kComm] * 4 <= in_scopes_ns * 5) {
+      whole == ledgers.end() || (*whole)[Bucket::kComm] * 4 <= in_scopes_ns * 5) {
     return nullptr;
   }
   return &row == first ? &*whole : &kNothing;
 }
 
 void check_bucket(const FindingContext& context, const BucketRule& rule, const LedgerRow& row) {
-  const std::int64_t time_ns = row.ledger[rule.bucket];
+  const std::int64_t time_ns = row[rule.bucket];
   const double share = share_of(time_ns, row);
   if (share < rule.least) {
     return;
@@ -226,9 +225,8 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const L
   finding.evidence = {bucket_evidence(row, rule.bucket)};
   // Communication may overlap with work that was not recorded.
   constexpr double kMuchUnknown = 0.25;
-  const bool is_unknown =
-      rule.bucket == Bucket::kComm &&
-      share_of(row.ledger.between_ns + row.ledger[Bucket::kGraph], row) > kMuchUnknown;
+  const bool is_unknown = rule.bucket == Bucket::kComm &&
+                          share_of(row.between_ns + row[Bucket::kGraph], row) > kMuchUnknown;
   finding.confidence = is_unknown                            ? Confidence::kLow
                        : rule.bucket == Bucket::kStartedLate ? Confidence::kMedium
                                                              : Confidence::kHigh;
@@ -243,7 +241,7 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const L
 // Nodes that were not recorded look like idle time, so this saves nothing that is known.
 void check_graph_idle(const FindingContext& context) {
   for (const LedgerRow& row : context.scopes) {
-    const std::int64_t time_ns = row.ledger[Bucket::kGraph];
+    const std::int64_t time_ns = row[Bucket::kGraph];
     if (context.analysis.kernel_ns == 0 || share_of(time_ns, row) < kLeastIdleShare) {
       continue;
     }
@@ -268,21 +266,21 @@ void check_graph_idle(const FindingContext& context) {
 void check_unrecorded(const FindingContext& context) {
   constexpr double kMuch = 0.10;
   for (const LedgerRow& row : context.scopes) {
-    std::int64_t time_ns = row.ledger[Bucket::kUnrecorded];
-    for (const IdleRow& cause : row.causes) {
+    std::int64_t time_ns = row[Bucket::kUnrecorded];
+    for (const IdleRow& cause : causes_of(context.analysis.idle_causes, row)) {
       time_ns -= cause.bucket == Bucket::kUnrecorded ? cause.total_ns : 0;
     }
-    if (context.analysis.kernel_ns == 0 || fraction_of(time_ns, row.ledger.window_ns) < kMuch) {
+    if (context.analysis.kernel_ns == 0 || fraction_of(time_ns, row.window_ns) < kMuch) {
       continue;
     }
     Finding& finding = context.add(FindingId::kUnrecordedWork, row, Bucket::kUnrecorded, 0);
     finding.confidence = Confidence::kMedium;
-    const bool is_between = row.ledger.between_ns * 2 > time_ns;
+    const bool is_between = row.between_ns * 2 > time_ns;
     // What the verdict leaves out as well.
-    const std::int64_t told_ns = is_between ? time_ns : row.ledger.unrecorded_before_ns();
-    const std::string part = fmt::format(
-        "{} ({}) of {} on {}", format_duration_ns(told_ns),
-        format_fraction(fraction_of(told_ns, row.ledger.window_ns)), stage_words(row), row.device);
+    const std::int64_t told_ns = is_between ? time_ns : row.unrecorded_before_ns();
+    const std::string part = fmt::format("{} ({}) of {} on {}", format_duration_ns(told_ns),
+                                         format_fraction(fraction_of(told_ns, row.window_ns)),
+                                         stage_words(row), row.device);
     const std::string in_call =
         row.unrecorded_call.empty()
             ? ""
@@ -338,7 +336,7 @@ void check_idle_at_start(const FindingContext& context) {
       continue;
     }
     could_speak = true;
-    const std::int64_t time_ns = row.ledger.lead_ns;
+    const std::int64_t time_ns = row.lead_ns;
     if (share_of(time_ns, row) < kLeastIdleShare) {
       continue;
     }
@@ -365,7 +363,7 @@ void check_rank_skew(const FindingContext& context) {
   }
   std::map<RowName, std::vector<const LedgerRow*>> by_stage;
   for (const LedgerRow& row : context.scopes) {
-    if (row.ledger[Bucket::kComm] > 0) {
+    if (row[Bucket::kComm] > 0) {
       by_stage[row.stage].push_back(&row);
     }
   }
@@ -382,8 +380,7 @@ void check_rank_skew(const FindingContext& context) {
         rows.begin(), rows.end(),
         [&](const LedgerRow* a, const LedgerRow* b) { return comm_ns(*a) < comm_ns(*b); });
     for (const LedgerRow* row : rows) {
-      const std::int64_t waits_ns =
-          std::min(comm_ns(*row) - comm_ns(*last), row->ledger[Bucket::kComm]);
+      const std::int64_t waits_ns = std::min(comm_ns(*row) - comm_ns(*last), (*row)[Bucket::kComm]);
       if (share_of(waits_ns, *row) < kLeastExposedShare) {
         continue;
       }
@@ -419,7 +416,7 @@ std::string words_of_copies(const CopyRow& copies) {
 
 void check_copies(const FindingContext& context) {
   for (const LedgerRow& row : context.scopes) {
-    const std::int64_t time_ns = row.ledger[Bucket::kCopy];
+    const std::int64_t time_ns = row[Bucket::kCopy];
     if (share_of(time_ns, row) < kLeastExposedShare) {
       continue;
     }
@@ -450,7 +447,7 @@ void check_copies(const FindingContext& context) {
           "them read strided or packed inputs";
     } else if (is_known && largest->direction == "memset") {
       finding.advice.text = "clear less memory, or clear it in the kernel that uses it first";
-    } else if (time_ns > kTooMuchToHide * row.ledger[Bucket::kCompute]) {
+    } else if (time_ns > kTooMuchToHide * row[Bucket::kCompute]) {
       finding.advice.text =
           "keep this data on the GPU, or copy less of it (smaller types, shards on several GPUs): there "
           "are too few kernels to hide the copies behind";

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/analysis.h"
+#include "analysis/busy_row.h"
 #include "analysis/capture_summary.h"
 #include "analysis/findings/findings.h"
 #include "analysis/host_chain.h"
@@ -33,9 +33,9 @@ std::string name_of(const KindOfGaps& gaps) {
                                : "";
 }
 
-std::vector<Waste> wastes_of(const LedgerRow& row) {
-  const HostChain chain(row);
-  const Ledger& ledger = row.ledger;
+std::vector<Waste> wastes_of(const Analysis& analysis, const LedgerRow& row) {
+  const HostChain chain(row, causes_of(analysis.idle_causes, row));
+  const Ledger& ledger = row;
   const auto kind = [&](IdleKind of) { return chain[of].total_ns; };
   const auto name = [&](IdleKind of) { return name_of(chain[of]); };
   std::vector<Waste> wastes = {
@@ -78,8 +78,8 @@ std::vector<Waste> wastes_of(const LedgerRow& row) {
 }
 
 // What the GPU did most while it did not compute, if that is a tenth of `time_ns` or more.
-std::string largest_waste(const LedgerRow& row, std::int64_t time_ns) {
-  const std::vector<Waste> wastes = wastes_of(row);
+std::string largest_waste(const Analysis& analysis, const LedgerRow& row, std::int64_t time_ns) {
+  const std::vector<Waste> wastes = wastes_of(analysis, row);
   const Waste& largest =
       *std::max_element(wastes.begin(), wastes.end(),
                         [](const Waste& a, const Waste& b) { return a.time_ns < b.time_ns; });
@@ -93,17 +93,10 @@ std::string largest_waste(const LedgerRow& row, std::int64_t time_ns) {
                      largest.words.substr(place + 2));
 }
 
-const LedgerRow* row_of(const Analysis& analysis, const RowName& stage, const std::string& device) {
-  const auto row =
-      std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
-                   [&](const LedgerRow& l) { return l.stage == stage && l.device == device; });
-  return row == analysis.ledgers.end() ? nullptr : &*row;
-}
-
 // Whether the GPU is busy before the first step with kernels whose launch was not recorded.
 bool is_earlier_work(const Analysis& analysis, const LedgerRow& start) {
   return has_diagnostic(analysis.diagnostics, "orphan_kernel") &&
-         start.ledger[Bucket::kCompute] * 5 > start.ledger.window_ns * 4;
+         start[Bucket::kCompute] * 5 > start.window_ns * 4;
 }
 
 // ", of which 1.20 s of start-up and 0.30 s after the last work are left out".
@@ -123,14 +116,13 @@ std::string left_out(const Analysis& analysis, const std::string& device, std::i
                : fmt::format("{} ({} in {})", what, format_duration_ns(row->main_call_ns),
                              printable_name(row->main_call));
   };
-  add(start == nullptr ? 0 : start->ledger.window_ns,
-      start != nullptr && is_earlier_work(analysis, *start)
-          ? " of work launched before the recording"
-          : with_call(start, " of start-up"));
+  add(start == nullptr ? 0 : start->window_ns, start != nullptr && is_earlier_work(analysis, *start)
+                                                   ? " of work launched before the recording"
+                                                   : with_call(start, " of start-up"));
   add(before_ns, " without recorded GPU activity");
   const bool is_marked = std::ranges::any_of(
       analysis.stages, [](const StageRow& stage) { return !is_without_work(stage.stage); });
-  add(end == nullptr ? 0 : end->ledger.window_ns,
+  add(end == nullptr ? 0 : end->window_ns,
       with_call(end, is_marked ? " after the last mark" : " after the model's last kernel"));
   add(after_ns, " after its last kernel");
   std::string text;
@@ -138,27 +130,6 @@ std::string left_out(const Analysis& analysis, const std::string& device, std::i
     text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
   }
   return text.empty() ? "" : ", of which " + text + " are left out";
-}
-
-// The row of the only stage that is marked, as findings have it; nullptr where there are several,
-// or other work runs in its time.
-const LedgerRow* only_stage(const Analysis& analysis, const std::string& device) {
-  const LedgerRow* only = nullptr;
-  for (const StageRow& stage : analysis.stages) {
-    const LedgerRow* row = stage.is_nested || is_without_work(stage.stage)
-                               ? nullptr
-                               : row_of(analysis, stage.stage, device);
-    if (row != nullptr && only != nullptr) {
-      return nullptr;
-    }
-    only = row != nullptr ? row : only;
-  }
-  if (only == nullptr) {
-    return nullptr;
-  }
-  const std::int64_t others_ns =
-      only->ledger[Bucket::kOtherStage] + only->ledger[Bucket::kUnattributed];
-  return others_ns * 20 < only->ledger.window_ns ? only : nullptr;
 }
 
 // The verdict on the busiest GPU.
@@ -171,8 +142,8 @@ Verdict verdict_on(const Analysis& analysis, const std::string& device) {
         Verdict::Kind::kBusy, "",
         fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.kernel_ns), device)};
   }
-  const Ledger& ledger = row->ledger;
-  const std::int64_t time_ns = row->base_ns();
+  const Ledger& ledger = *row;
+  const std::int64_t time_ns = row->base_ns.value_or(0);
   // A twentieth of idle time around the work is not worth a sentence of its own.
   const auto counts = [&](std::int64_t part_ns) {
     return part_ns * 20 >= ledger.window_ns ? part_ns : 0;
@@ -186,8 +157,8 @@ Verdict verdict_on(const Analysis& analysis, const std::string& device) {
                            : is_all            ? length + " recorded"
                                                : length;
   std::string text =
-      fmt::format("was busy {} of {}{}.", format_fraction(busy_fraction_of(*row).value_or(0)), when,
-                  largest_waste(*row, time_ns));
+      fmt::format("was busy {} of {}{}.", format_fraction(row->busy_fraction.value_or(0)), when,
+                  largest_waste(analysis, *row, time_ns));
   const std::string rest = left_out(analysis, device, before_ns, after_ns);
   if (steady != nullptr || !rest.empty()) {
     text += fmt::format(" {} were recorded{}.", format_duration_ns(analysis.capture_ns), rest);
@@ -236,21 +207,6 @@ std::optional<Verdict> no_meaning(const Findings& findings, std::initializer_lis
 }
 
 }  // namespace
-
-const LedgerRow* busy_row_of(const Analysis& analysis, const std::string& device) {
-  const LedgerRow* row = only_stage(analysis, device);
-  for (const RowKind whole : {RowKind::kSteady, RowKind::kRecording}) {
-    row = row != nullptr ? row : row_of(analysis, {whole}, device);
-  }
-  return row;
-}
-
-std::optional<double> busy_fraction_of(const LedgerRow& row) {
-  const Ledger& ledger = row.ledger;
-  const std::int64_t busy_ns =
-      ledger[Bucket::kCompute] + ledger[Bucket::kComm] + ledger[Bucket::kCopy];
-  return row.base_ns() > 0 ? std::optional(fraction_of(busy_ns, row.base_ns())) : std::nullopt;
-}
 
 Verdict verdict_of(const Analysis& analysis) {
   const CaptureInfo& capture = analysis.capture;

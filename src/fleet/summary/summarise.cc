@@ -71,9 +71,9 @@ void add_ledgers(const Analysis& analysis, const std::string* device, bool is_sh
       continue;
     }
     instances += row.num_instances;
-    cell.window_ns = saturated_sum(cell.window_ns, row.ledger.window_ns);
+    cell.window_ns = saturated_sum(cell.window_ns, row.window_ns);
     for (std::size_t i = 0; i < kNumBuckets; ++i) {
-      cell.buckets_ns[i] = saturated_sum(cell.buckets_ns[i], row.ledger.buckets_ns[i]);
+      cell.buckets_ns[i] = saturated_sum(cell.buckets_ns[i], row.buckets_ns[i]);
     }
   }
   if (is_shared) {

@@ -54,9 +54,9 @@ class Made {
     return *this;
   }
   Made& busy(const std::string& stage, std::int64_t window_ns, std::int64_t compute_ns) {
-    LedgerRow row{row_name(stage), "cuda:0", 1, {}};
-    row.ledger.window_ns = window_ns;
-    row.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = compute_ns;
+    LedgerRow row{{}, row_name(stage), "cuda:0", 1};
+    row.window_ns = window_ns;
+    row.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = compute_ns;
     analysis_.ledgers.push_back(row);
     return *this;
   }

@@ -187,11 +187,11 @@ void expect_sums(const Profile& found) {
   }
   std::map<std::string, std::int64_t> staged_ns;  // by device
   for (const LedgerRow& row : analysis.ledgers) {
-    ASSERT_EQ(row.ledger.sum_ns(), row.ledger.window_ns);
-    ASSERT_GE(*std::min_element(row.ledger.buckets_ns.begin(), row.ledger.buckets_ns.end()), 0);
+    ASSERT_EQ(row.sum_ns(), row.window_ns);
+    ASSERT_GE(*std::min_element(row.buckets_ns.begin(), row.buckets_ns.end()), 0);
     if (std::any_of(analysis.stages.begin(), analysis.stages.end(),
                     [&](const StageRow& stage) { return stage.stage == row.stage; })) {
-      staged_ns[row.device] += row.ledger.window_ns;
+      staged_ns[row.device] += row.window_ns;
     }
   }
   for (const auto& [device, window_ns] : staged_ns) {

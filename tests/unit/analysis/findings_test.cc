@@ -3,7 +3,7 @@
 // Findings on made analyses: waste that was put in is found, to the nanosecond.
 #include "analysis/findings/findings.h"
 
-#include "analysis/analysis.h"
+#include "analysis/busy_row.h"
 #include "base/json_path.h"
 #include "report/metric_catalog.h"
 #include "testing.h"
@@ -16,6 +16,23 @@ struct Part {
   std::int64_t time_ns;
 };
 
+// Gaps: how many, their time, that in the call, the longest; when the first began, its length, when
+// the last began.
+using Gaps = std::array<std::int64_t, 7>;
+
+void add_cause(Analysis& analysis, const LedgerRow& row, Bucket bucket, const IdleLabel& label,
+               const Gaps& gaps) {
+  analysis.idle_causes.push_back({row.stage, row.device, bucket, label.kind, label.call,
+                                  label.scope, gaps[0], gaps[1], gaps[2], gaps[3], gaps[4], gaps[5],
+                                  gaps[6]});
+}
+
+// Makes it the only cause of the first row.
+void set_cause(Analysis& analysis, Bucket bucket, const IdleLabel& label, const Gaps& gaps) {
+  analysis.idle_causes.clear();
+  add_cause(analysis, analysis.ledgers[0], bucket, label, gaps);
+}
+
 // A GPU that computed for the rest of a window of 1 s. The host waits in sync, and launches late in
 // a thousand short gaps.
 Analysis analysis_with(const std::vector<Part>& parts, const std::string& stage = "capture") {
@@ -26,25 +43,22 @@ Analysis analysis_with(const std::vector<Part>& parts, const std::string& stage 
   LedgerRow row;
   row.stage = row_name(stage);
   row.device = "cuda:0";
-  row.ledger.window_ns = analysis.capture_ns;
-  std::int64_t rest = row.ledger.window_ns;
+  row.window_ns = analysis.capture_ns;
+  std::int64_t rest = row.window_ns;
   for (const Part& part : parts) {
-    row.ledger.buckets_ns[static_cast<std::size_t>(part.bucket)] = part.time_ns;
+    row.buckets_ns[static_cast<std::size_t>(part.bucket)] = part.time_ns;
     rest -= part.time_ns;
     if (part.bucket == Bucket::kSync) {
-      row.ledger.host_wait_ns = row.ledger.early_wait_ns = part.time_ns;
-      row.causes.push_back({part.bucket,
-                            {IdleKind::kWaiting, "cudaStreamSynchronize", ""},
-                            10,
-                            part.time_ns,
-                            part.time_ns,
-                            part.time_ns});
+      row.host_wait_ns = row.early_wait_ns = part.time_ns;
+      add_cause(analysis, row, part.bucket, {IdleKind::kWaiting, "cudaStreamSynchronize", ""},
+                {10, part.time_ns, part.time_ns, part.time_ns});
     } else if (part.bucket == Bucket::kLaunchLate) {
-      row.causes.push_back(
-          {part.bucket, {IdleKind::kLaunching, "", ""}, 1000, part.time_ns, 0, part.time_ns});
+      add_cause(analysis, row, part.bucket, {IdleKind::kLaunching, "", ""},
+                {1000, part.time_ns, 0, part.time_ns});
     }
   }
-  row.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = rest;
+  row.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = rest;
+  set_base(row);
   analysis.kernel_ns = rest;
   analysis.ledgers = {row};
   return analysis;
@@ -120,7 +134,7 @@ TEST(Findings, TheLongerChainBoundsWhatWaitsCost) {
   // The GPU works 700 ms, the host 600 ms: without its waits it would run ahead of the GPU.
   Analysis analysis =
       analysis_with({{Bucket::kSync, 100'000'000}, {Bucket::kLaunchLate, 200'000'000}});
-  Ledger& ledger = analysis.ledgers[0].ledger;
+  Ledger& ledger = analysis.ledgers[0];
   ledger.host_wait_ns = ledger.early_wait_ns = 400'000'000;
   Findings findings = findings_of(analysis, {});
   ASSERT_THAT(ids_of(findings), ElementsAre("host_sync"));
@@ -143,8 +157,8 @@ TEST(Findings, TheLongerChainBoundsWhatWaitsCost) {
 TEST(Findings, WhatTheHostDidDecidesWhatHelps) {
   const auto found = [](IdleKind kind, const char* call, const char* scope, std::int64_t gaps) {
     Analysis analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}});
-    analysis.ledgers[0].causes = {
-        {Bucket::kLaunchLate, {kind, call, scope}, gaps, 200'000'000, 190'000'000, 20'000'000}};
+    set_cause(analysis, Bucket::kLaunchLate, {kind, call, scope},
+              {gaps, 200'000'000, 190'000'000, 20'000'000});
     const Findings findings = findings_of(analysis, {});
     return findings.found.empty() ? Finding() : findings.found[0];
   };
@@ -179,12 +193,8 @@ TEST(Findings, AdviceIsAboutRowsThatWereRecorded) {
   for (const char* scope : {"", "futex()", "ioctl()"}) {
     Analysis analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}});
     analysis.capture.format.tool_id = "nsys";
-    analysis.ledgers[0].causes = {{Bucket::kLaunchLate,
-                                   {IdleKind::kHostWork, "", scope},
-                                   10,
-                                   200'000'000,
-                                   190'000'000,
-                                   20'000'000}};
+    set_cause(analysis, Bucket::kLaunchLate, {IdleKind::kHostWork, "", scope},
+              {10, 200'000'000, 190'000'000, 20'000'000});
     EXPECT_THAT(findings_of(analysis, {}).found.at(0).advice.words(),
                 AllOf(HasSubstr("NVTX"), HasSubstr("record CPU samples too")));
     analysis.capture.has_cpu_samples = true;
@@ -204,12 +214,8 @@ TEST(Findings, AdviceIsAboutRowsThatWereRecorded) {
 TEST(Findings, PinnedMemoryIsOneChange) {
   Analysis analysis =
       analysis_with({{Bucket::kLaunchLate, 100'000'000}, {Bucket::kCopy, 200'000'000}});
-  analysis.ledgers[0].causes = {{Bucket::kLaunchLate,
-                                 {IdleKind::kBlocked, "cudaMemcpyAsync", ""},
-                                 10,
-                                 100'000'000,
-                                 90'000'000,
-                                 20'000'000}};
+  set_cause(analysis, Bucket::kLaunchLate, {IdleKind::kBlocked, "cudaMemcpyAsync", ""},
+            {10, 100'000'000, 90'000'000, 20'000'000});
   analysis.copies = {{"cuda:0", "host_to_device", "pageable", 10, 1'000'000'000, 50'000'000}};
   const Findings findings = findings_of(analysis, {});
   ASSERT_THAT(ids_of(findings), ElementsAre("exposed_copy", "blocked_call"));
@@ -258,7 +264,7 @@ TEST(Findings, TheSameOnSeveralGpusIsOneFinding) {
     analysis.ledgers.push_back(analysis_with({{Bucket::kComm, 40'000'000}}).ledgers[0]);
     analysis.ledgers.back().device = device;
   }
-  analysis.ledgers[2].ledger.buckets_ns[static_cast<std::size_t>(Bucket::kComm)] += 10'000'000;
+  analysis.ledgers[2].buckets_ns[static_cast<std::size_t>(Bucket::kComm)] += 10'000'000;
   const Findings findings = findings_of(analysis, {});
   ASSERT_EQ(ids_of(findings)[0], "exposed_comm");
   EXPECT_EQ(findings.found[0].saving_ns, 90'000'000);
@@ -301,8 +307,8 @@ TEST(Findings, CommunicationOfTheStartUpIsNotThatOfTheSteps) {
 TEST(Findings, WorkThatWasNotRecordedHasItsCallAndTheTimeThatIsLeftOut) {
   Analysis analysis = analysis_with({{Bucket::kUnrecorded, 500'000'000}}, "decode");
   LedgerRow& row = analysis.ledgers[0];
-  row.causes.push_back(
-      {Bucket::kUnrecorded, {IdleKind::kLaunching, "", ""}, 1, 20'000'000, 0, 20'000'000});
+  set_cause(analysis, Bucket::kUnrecorded, {IdleKind::kLaunching, "", ""},
+            {1, 20'000'000, 0, 20'000'000});
   row.unrecorded_call = "hipMemcpyWithStream";
   row.unrecorded_call_ns = 463'000'000;
   const Findings findings = findings_of(analysis, {});
@@ -502,19 +508,14 @@ TEST(Findings, WhatAnAdviceIsNotAboutIsNotItsSaving) {
   Analysis analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "step");
   LedgerRow& row = analysis.ledgers[0];
   row.num_instances = 3;
-  const auto gaps = [](const char* scope, std::int64_t count, std::int64_t time_ns) {
-    return IdleRow{Bucket::kLaunchLate,
-                   {IdleKind::kHostWork, "", scope},
-                   count,
-                   time_ns,
-                   time_ns,
-                   time_ns,
-                   0,
-                   0,
-                   900'000'000};
+  const auto gaps = [&](const char* scope, std::int64_t count, std::int64_t time_ns) {
+    add_cause(analysis, row, Bucket::kLaunchLate, {IdleKind::kHostWork, "", scope},
+              {count, time_ns, time_ns, time_ns, 0, 0, 900'000'000});
   };
-  row.causes = {gaps("aten::unflatten_dense_tensors", 6, 90'000'000), gaps("", 3, 60'000'000),
-                gaps("Optimizer.step#SGD.step", 3, 50'000'000)};
+  analysis.idle_causes.clear();
+  gaps("aten::unflatten_dense_tensors", 6, 90'000'000);
+  gaps("", 3, 60'000'000);
+  gaps("Optimizer.step#SGD.step", 3, 50'000'000);
   Finding finding = findings_of(analysis, {}).found.at(0);
   EXPECT_EQ(finding.id, FindingId::kHostWork);
   EXPECT_THAT(finding.advice.words(), HasSubstr("broadcast_buffers=False"));
@@ -522,9 +523,9 @@ TEST(Findings, WhatAnAdviceIsNotAboutIsNotItsSaving) {
   EXPECT_EQ(text_of_member(finding.bound),
             "200 ms of gaps - 110 ms that are not in what is named = 90.0 ms");
   // The first gap is the start of the workers.
-  row.causes = {
-      gaps("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 3, 200'000'000)};
-  row.causes[0].first_gap_ns = 164'000'000;
+  analysis.idle_causes.clear();
+  gaps("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 3, 200'000'000);
+  analysis.idle_causes[0].first_gap_ns = 164'000'000;
   finding = findings_of(analysis, {}).found.at(0);
   EXPECT_EQ(finding.saving_ns, 36'000'000);
   EXPECT_THAT(finding.sentence, HasSubstr("the first gap alone is 164 ms, and the others 36.0 ms"));
@@ -535,15 +536,8 @@ TEST(Findings, MemoryAllocatedOnceIsNoSpeedUp) {
   const auto allocation = [](std::int64_t steps, std::int64_t count, std::int64_t last_ns) {
     Analysis analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "step");
     analysis.ledgers[0].num_instances = steps;
-    analysis.ledgers[0].causes = {{Bucket::kLaunchLate,
-                                   {IdleKind::kAllocating, "cudaMalloc", ""},
-                                   count,
-                                   200'000'000,
-                                   200'000'000,
-                                   20'000'000,
-                                   0,
-                                   20'000'000,
-                                   last_ns}};
+    set_cause(analysis, Bucket::kLaunchLate, {IdleKind::kAllocating, "cudaMalloc", ""},
+              {count, 200'000'000, 200'000'000, 20'000'000, 0, 20'000'000, last_ns});
     return findings_of(analysis, {}).found.at(0);
   };
   EXPECT_EQ(allocation(4, 8, 900'000'000).saving_ns, 200'000'000) << "in every step";
@@ -647,7 +641,7 @@ TEST(Findings, ARequestThatWaitsBeforeItsFirstKernel) {
   Analysis analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "prefill");
   analysis.stages.resize(1);
   analysis.stages[0].stage = row_name("prefill");
-  analysis.ledgers[0].ledger.lead_ns = 150'000'000;
+  analysis.ledgers[0].lead_ns = 150'000'000;
   const Findings findings = findings_of(analysis, {});
   ASSERT_NE(find(findings, "idle_at_start"), nullptr);
   EXPECT_EQ(find(findings, "idle_at_start")->saving_ns, 150'000'000);

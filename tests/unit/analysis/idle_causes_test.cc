@@ -117,8 +117,8 @@ class Program {
 
 std::map<IdleKind, std::int64_t> found_in(const Analysis& analysis) {
   std::map<IdleKind, std::int64_t> found;
-  for (const IdleRow& cause : analysis.ledgers.back().causes) {
-    found[cause.label.kind] += cause.total_ns;
+  for (const IdleRow& cause : causes_of(analysis.idle_causes, analysis.ledgers.back())) {
+    found[cause.kind] += cause.total_ns;
   }
   return found;
 }
@@ -308,7 +308,7 @@ TEST(IdleCauses, AGpuThatSeemsIdleWhileTheHostWaitsRanSomethingElse) {
       made.call(thread, 6 * kUs, 50 * kMs, "cudaStreamSynchronize");
     }
     made.kernel(stream, 49 * kMs, 50 * kMs, "gemm", launched);
-    return profile(made.finish(), Rules()).analysis.ledgers.back().ledger;
+    return profile(made.finish(), Rules()).analysis.ledgers.back();
   };
   EXPECT_EQ(buckets_of(true)[Bucket::kUnrecorded], 49 * kMs - 20 * kUs + 10 * kUs);
   EXPECT_EQ(buckets_of(false)[Bucket::kQueued], 49 * kMs - 20 * kUs);
@@ -326,7 +326,7 @@ TEST(IdleCauses, UnrecordedTimeAfterRealWorkIsNotBeforeIt) {
     const auto launched = made.call(thread, 3 * kUs, 5 * kUs);
     made.call(thread, 6 * kUs, 60 * kMs, "cudaStreamSynchronize");
     made.kernel(stream, first_ns + 40 * kMs, first_ns + 50 * kMs, "gemm", launched);
-    return profile(made.finish(), Rules()).analysis.ledgers.back().ledger;
+    return profile(made.finish(), Rules()).analysis.ledgers.back();
   };
   const Ledger lead = ledger_of(kMs);
   EXPECT_EQ(lead.between_ns, 0);

@@ -312,7 +312,7 @@ TEST(Window, OfAnyKindKeepsTheLaws) {
       EXPECT_EQ(made.analysis.kernel_ns, expected_ns);
     }
     for (const LedgerRow& row : made.analysis.ledgers) {
-      EXPECT_EQ(row.ledger.sum_ns(), row.ledger.window_ns);
+      EXPECT_EQ(row.sum_ns(), row.window_ns);
     }
     for (const StageInstance& instance : made.stages.instances) {
       EXPECT_GE(instance.start_ns, window.start_ns);

@@ -247,7 +247,7 @@ TEST(StepTime, IsTheSameInReportsAndComparisons) {
   steps.gpu_window_median_ns = 160 * kMs;
   EXPECT_EQ(key_of(), "steps[stage=step].gpu_window_median_ns");
   stage.num_instances = 1;
-  LedgerMetrics& ledger = metrics.ledgers.emplace_back();
+  LedgerRow& ledger = metrics.ledgers.emplace_back();
   ledger.stage = row_name("step");
   ledger.device = "cuda:0";
   ledger.window_ns = 170 * kMs;

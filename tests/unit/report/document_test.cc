@@ -85,10 +85,10 @@ Analysis whole(const std::string& name = "gemv_kernel") {
                        .busy_ns = 12'000'000,
                        .num_kernels = 40,
                        .busy_stage = {}}};
-  LedgerRow ledger{row_name("decode"), "cuda:0", 3, {}};
-  ledger.ledger.window_ns = 15'000'000;
-  ledger.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = 5'000'000;
-  ledger.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kLaunchLate)] = 10'000'000;
+  LedgerRow ledger{{}, row_name("decode"), "cuda:0", 3};
+  ledger.window_ns = 15'000'000;
+  ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = 5'000'000;
+  ledger.buckets_ns[static_cast<std::size_t>(Bucket::kLaunchLate)] = 10'000'000;
   analysis.ledgers = {ledger};
   KernelRow kernel;
   kernel.kernel_name = kernel.short_name = name;
