@@ -72,7 +72,8 @@ Recording recording_of(const std::string& path, const std::string& rules_file) {
     recording.ledgers.push_back(ledger_row(ledger));
   }
   for (const Finding& finding : analysis.findings.found) {
-    recording.findings.push_back({finding.id, finding.sentence, finding.next, finding.saving_ns});
+    recording.findings.push_back(
+        {word_of(finding.id), finding.sentence, text_of_member(finding.advice), finding.saving_ns});
   }
   for (const Diagnostic& diagnostic : analysis.diagnostics) {
     recording.warnings.push_back(diagnostic.sentence);

@@ -111,7 +111,7 @@ std::string github_summary(const Metrics& metrics) {
     text = markdown_text(document);
   }
   if (text.size() > kLongestSummary) {
-    text = printable(metrics.verdict).substr(0, kLongestSummary / 2) + "\n";
+    text = printable(text_of_member(metrics.verdict)).substr(0, kLongestSummary / 2) + "\n";
   }
   return left_out == 0 ? text
                        : text + "\n" + std::to_string(left_out) +

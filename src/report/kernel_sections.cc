@@ -315,7 +315,7 @@ Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
   // Without kernels the verdict says why, for example that the recording holds no GPU work.
   if (table.rows.empty()) {
     section.missing = fmt::format("n/a ({}); gpuwhy doctor says what a recording needs",
-                                  printable(metrics.verdict));
+                                  printable(text_of_member(metrics.verdict)));
     return section;
   }
   for (std::size_t i = 0; options.is_terminal && i < table.rows.size(); ++i) {

@@ -77,7 +77,11 @@ Json object_schema() {
 }
 
 Json nullable(Json schema) {
-  schema["type"] = Json::array({schema["type"], "null"});
+  if (schema.contains("enum")) {
+    schema["enum"].push_back(nullptr);
+  } else {
+    schema["type"] = Json::array({schema["type"], "null"});
+  }
   return schema;
 }
 
@@ -120,7 +124,7 @@ Json schema_of(const Field& field) {
   if constexpr (kIsText<T>) {
     std::span<const char* const> words = field.words;
     if constexpr (Worded<T>) {
-      words = words_of(T{});
+      words = words.empty() ? words_of(T{}) : words;
     }
     if (!words.empty()) {
       return {{"enum", std::vector<std::string>(words.begin(), words.end())}};

@@ -7,7 +7,6 @@
 // docs/metrics.md.
 #pragma once
 
-#include "report/stage_fields.h"
 
 namespace gpuwhy {
 

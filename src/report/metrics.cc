@@ -15,7 +15,7 @@ bool has_gpu_work(const Metrics& metrics) {
 
 Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   Metrics metrics;
-  metrics.verdict = verdict(analysis);
+  metrics.verdict = verdict_of(analysis);
   metrics.capture = analysis.capture;
   metrics.capture.command = run.command;
   metrics.findings = analysis.findings.found;

@@ -27,7 +27,7 @@ namespace gpuwhy {
 
 // The whole file.
 struct Metrics {
-  std::string verdict;
+  Verdict verdict;
   CaptureRow capture;
   std::vector<Finding> findings;
   std::vector<SilentRule> silent_rules;
@@ -119,7 +119,5 @@ std::string report_page(const Metrics& metrics, const Timeline& timeline);
 std::string requests_csv(const JoinedRequests& joined);
 std::string late_tokens_csv(const JoinedRequests& joined);
 
-// One sentence: what this recording shows, or why it shows nothing.
-std::string verdict(const Analysis& analysis);
 
 }  // namespace gpuwhy

@@ -5,7 +5,6 @@
 // The file is untrusted: a value of another type than its member is an error that names the key. A
 // null or missing key leaves its member unchanged.
 #include <algorithm>
-#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -71,14 +70,21 @@ void read_integer(const Json& json, std::int64_t& value, const Place& place) {
   value = *number;
 }
 
-template <typename T>
-void read_word(const std::string& text, T& value, const Place& place) {
-  const std::span<const char* const> words = words_of(value);
-  const auto found = std::ranges::find(words, std::string_view(text));
-  if (found == words.end()) {
-    expect(false, fmt::format("one of {}", fmt::join(words, ", ")).c_str(), place);
+// A word of an enumeration. One that may be of a later version says so.
+template <Worded T>
+void read_word(const Json& json, T& value, const Place& place) {
+  const auto words = words_of(value);
+  const auto word = std::ranges::find_if(words, [&](const char* one) { return json == one; });
+  if constexpr (requires { T::kUnknown; }) {
+    value = word == words.end() ? T::kUnknown : static_cast<T>(word - words.begin());
+  } else if (word != words.end()) {
+    value = static_cast<T>(word - words.begin());
+  } else {
+    expect(false,
+           fmt::format("{} or {}", fmt::join(words.first(words.size() - 1), ", "), words.back())
+               .c_str(),
+           place);
   }
-  value = static_cast<T>(found - words.begin());
 }
 
 template <typename T>
@@ -99,16 +105,11 @@ void read_value(const Json& json, T& value, const Place& place) {
   if (json.is_null()) {
     return;
   }
-  if constexpr (kIsText<T>) {
+  if constexpr (Worded<T>) {
+    read_word(json, value, place);
+  } else if constexpr (kIsText<T>) {
     expect(json.is_string(), "a text", place);
-    const auto& text = json.get_ref<const std::string&>();
-    if constexpr (std::is_same_v<T, RowName>) {
-      value = row_name(text);
-    } else if constexpr (Worded<T>) {
-      read_word(text, value, place);
-    } else {
-      value = text;
-    }
+    read_member(json.get_ref<const std::string&>(), value);
   } else if constexpr (std::is_same_v<T, bool>) {
     expect(json.is_boolean(), "true or false", place);
     value = json.get<bool>();

@@ -20,7 +20,6 @@
 #include "base/text.h"
 #include "report/member_table.h"
 #include "report/metric_catalog.h"
-#include "report/opportunity.h"
 #include "report/section_parts.h"
 #include "report/speed.h"
 #include "results/stage_role.h"
@@ -458,10 +457,10 @@ void add_promises(const Metrics& metrics, RunSummary& run) {
   for (const Finding& finding : metrics.findings) {
     const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageRow::stage);
     if (finding.saving_ns > 0 && stage != metrics.stages.end() &&
-        !problem_words(finding.id).empty()) {
-      run.promises.push_back({printable(finding.id), printable_row(finding.stage),
-                              printable(finding.device), printable(finding.bucket),
-                              bounded(finding.saving_ns), bounded(stage->num_instances)});
+        finding.id != FindingId::kUnknown) {
+      run.promises.push_back({finding.id, printable_row(finding.stage), printable(finding.device),
+                              finding.bucket, bounded(finding.saving_ns),
+                              bounded(stage->num_instances)});
     }
   }
 }
@@ -491,7 +490,8 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
                                     [](const RunMetric& metric) { return metric.value > 0; });
   const bool is_timed = metrics.aggregates.program_ns.value_or(0) > 0;
   if (run.launches == 0 && ((!run.is_marked && !is_timed) || !has_time)) {
-    run.absent = metrics.verdict.empty() ? "no kernel and no stage" : printable(metrics.verdict);
+    run.absent = metrics.verdict.sentence.empty() ? "no kernel and no stage"
+                                                  : printable(text_of_member(metrics.verdict));
   }
   // A program that failed early is fast.
   const std::vector<BreachRow> breaches = metrics.contract.value_or(std::vector<BreachRow>());
@@ -501,7 +501,8 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   }
   // Half a recording has half of the kernel time.
   const auto lost = std::ranges::find_if(metrics.findings, [](const Finding& finding) {
-    return (finding.id == "data_loss" || finding.id == "impossible_rows") && finding.is_blocker;
+    return finding.is_blocker &&
+           (finding.id == FindingId::kDataLoss || finding.id == FindingId::kImpossibleRows);
   });
   if (lost != metrics.findings.end() && run.absent.empty()) {
     run.absent = printable(lost->sentence);

@@ -97,7 +97,8 @@ constexpr Field in(unsigned forms, Field field, std::string_view name = {}) {
   return field;
 }
 
-// Kinds of members. A row's name is a text in every file, and so is a word of an enumeration.
+// Kinds of members. A row's name is a text in every file, so is a word of an enumeration, and what
+// has a text_of_member() and a read_member() of its own.
 template <typename T>
 inline constexpr bool kIsText =
     std::is_same_v<T, std::string> || std::is_same_v<T, RowName> || Worded<T>;
@@ -109,7 +110,13 @@ inline const std::string& text_of_member(const RowName& value) {
 }
 template <Worded T>
 std::string text_of_member(T value) {
-  return std::string(word_of(value));
+  return word_of(value);
+}
+inline void read_member(const std::string& text, std::string& value) {
+  value = text;
+}
+inline void read_member(const std::string& text, RowName& value) {
+  value = row_name(text);
 }
 template <typename T>
 inline constexpr bool kIsOptional = false;
