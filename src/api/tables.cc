@@ -113,10 +113,11 @@ ArrowColumn column_of(const char* name, const Field& /*field*/, const Values<Num
 template <typename T>
 ArrowColumn column_of(const char* name, const Field& field, const Values<T>& values) {
   if constexpr (kIsText<T>) {
+    std::string text;  // of the row that is asked for
     return text_column(name, values.size(), true, [&](std::size_t row) -> std::string_view {
-      const std::string_view text =
-          values[row] == nullptr ? std::string_view() : text_of_member(*values[row]);
-      return field.is_null_if_empty && text.empty() ? std::string_view() : text;
+      text = values[row] == nullptr ? std::string() : text_of_member(*values[row]);
+      const bool is_null = values[row] == nullptr || (field.is_null_if_empty && text.empty());
+      return is_null ? std::string_view() : text;
     });
   } else if constexpr (std::is_same_v<T, bool>) {
     return flag_values(name, values);
@@ -124,11 +125,6 @@ ArrowColumn column_of(const char* name, const Field& field, const Values<T>& val
     return number_values(name, "g", values);
   } else if constexpr (std::is_same_v<T, std::int64_t>) {
     return number_values(name, "l", values);
-  } else if constexpr (std::is_same_v<T, Severity>) {
-    return text_column(name, values.size(), true, [&](std::size_t row) -> std::string_view {
-      return values[row] == nullptr ? std::string_view()
-                                    : kSeverities[static_cast<std::size_t>(*values[row])];
-    });
   } else if constexpr (kIsOptional<T>) {
     Values<typename T::value_type> inner;
     inner.reserve(values.size());
@@ -371,6 +367,7 @@ OpenRecording read_recording(std::vector<std::string> paths, RecordingOptions op
   recording.profile =
       profile_recordings(recording.paths, recording.options, system, recording.wants);
   recording.metrics = metrics_of(recording.profile.analysis);
+  recording.verdict = text_of_member(recording.metrics.verdict);
   return recording;
 }
 

@@ -25,6 +25,7 @@ struct OpenRecording {
   ProfileWants wants;
   Profile profile;
   Metrics metrics;
+  std::string verdict;  // as text
 };
 
 // A table, or why there is none.

@@ -132,17 +132,6 @@ Cause parts_of_operators(const OperatorComparison& operators) {
   return cause;
 }
 
-// The kind of waiting for the CPU that a finding is about; nullopt: several.
-std::optional<IdleKind> idle_kind_of(std::string_view id) {
-  constexpr std::pair<std::string_view, IdleKind> kKinds[] = {
-      {"launch_bound", IdleKind::kLaunching},
-      {"host_work", IdleKind::kHostWork},
-      {"allocation", IdleKind::kAllocating},
-      {"blocked_call", IdleKind::kBlocked}};
-  const auto* found = std::ranges::find(kKinds, id, [](const auto& row) { return row.first; });
-  return found == std::end(kKinds) ? std::nullopt : std::optional(found->second);
-}
-
 // By how much the time that a finding is about fell; 0: it did not, or that is not known.
 std::int64_t fall_of(const PromisedSaving& promise, const LedgerChange& ledger) {
   if (promise.bucket != Bucket::kLaunchLate) {
@@ -151,7 +140,7 @@ std::int64_t fall_of(const PromisedSaving& promise, const LedgerChange& ledger) 
                : 0;
   }
   for (const KindChange& kind : ledger.kinds_of(*promise.bucket)) {
-    if (kind.kind == idle_kind_of(promise.id)) {
+    if (kind.kind == info_of(promise.id).idle) {
       return -kind.difference_ns();
     }
   }

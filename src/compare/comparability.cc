@@ -137,7 +137,7 @@ template <typename Amount>
 Amounts amounts_of(const std::vector<RunSummary>& runs, Amount&& amount) {
   Amounts amounts;
   for (const RunSummary& run : runs) {
-    for (const StageAmount& stage : run.stages) {
+    for (const ComparedStage& stage : run.stages) {
       if (const std::optional<std::int64_t> value = amount(stage)) {
         amounts[stage.stage.text()].add(*value);
       }
@@ -175,7 +175,7 @@ std::optional<Values> stages_of(const std::vector<RunSummary>& runs, Values& all
   std::optional<Values> same;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Values of_run;
-    for (const StageAmount& stage : runs[i].stages) {
+    for (const ComparedStage& stage : runs[i].stages) {
       of_run.insert(stage.stage.text());
     }
     all.insert(of_run.begin(), of_run.end());
@@ -284,13 +284,13 @@ void add_work(const std::vector<RunSummary>& base, const std::vector<RunSummary>
   const bool is_timed = are_equally_long(base, candidate);
   add_amounts(
       "instances", base, candidate,
-      [](const StageAmount& stage) { return std::optional(stage.instances); },
+      [](const ComparedStage& stage) { return std::optional(stage.num_instances); },
       is_timed ? "recordings of equal length: times of one instance are compared" : "", comparer);
   add_amounts(
       "tokens", base, candidate,
-      [&](const StageAmount& stage) -> std::optional<std::int64_t> {
-        const bool is_of_one = is_timed && stage.tokens && stage.instances > 0;
-        return is_of_one ? *stage.tokens / stage.instances : stage.tokens;
+      [&](const ComparedStage& stage) -> std::optional<std::int64_t> {
+        const bool is_of_one = is_timed && stage.tokens && stage.num_instances > 0;
+        return is_of_one ? *stage.tokens / stage.num_instances : stage.tokens;
       },
       "", comparer);
   add_launches(base, candidate, is_timed, comparer);

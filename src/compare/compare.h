@@ -12,11 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "results/bucket.h"
-#include "results/field.h"
-#include "results/idle_label.h"
+#include "results/finding.h"
+#include "results/kernel.h"
+#include "results/ledger.h"
 #include "results/operator.h"
 #include "results/row.h"
+#include "results/stage.h"
 #include "results/structure.h"
 
 namespace gpuwhy {
@@ -38,40 +39,10 @@ struct RunMetric {
   RowName stage = {RowKind::kRecording};  // that it is the time of
 };
 
-// Durations of all instances of a stage.
-struct StageLengths {
-  RowName stage;
-  std::vector<double> durations_ns;  // in time order
-};
-
-// Totals of a stage.
-struct StageAmount {
-  RowName stage;
-  std::int64_t instances = 0;
-  std::int64_t kernel_ns = 0;
-  std::optional<std::int64_t> tokens;
+// A stage, and what tells the time of one instance.
+struct ComparedStage : StageRow {
   bool is_host_ahead = false;  // its marks end before the GPU work that was launched in them
   std::string step_key = {};   // of the metric that is the time of one; empty: none is
-};
-
-// Launches of a kernel with one grid and block.
-struct ShapeAmount {
-  std::string shape;
-  std::int64_t total_ns = 0;
-  std::int64_t calls = 0;
-};
-
-// Totals of a kernel.
-struct KernelAmount {
-  std::string name;  // whole
-  std::string short_name;
-  std::string device;
-  RowName stage;
-  std::string family;
-  std::string shapes;  // grids and blocks, as one text
-  std::int64_t total_ns = 0;
-  std::int64_t calls = 0;
-  std::vector<ShapeAmount> by_shape = {};  // where it has several, and all are known
 };
 
 // An operator of a framework, or of a program that times itself, in a stage.
@@ -79,34 +50,11 @@ struct ShapedOperator : OperatorRow {
   std::string shape = {};  // of its inputs; empty: not known, and the row may mix several
 };
 
-// Ledger of a stage on a device.
-struct LedgerAmount {
-  RowName stage;
-  std::string device;
-  std::int64_t window_ns = 0;
-  BucketTimes buckets_ns = {};
-};
-
 // In the order of their names, in which comparisons list them.
 std::span<const Bucket> buckets_by_name();
 
-// Time in a bucket of a ledger for one kind of cause.
-struct IdleAmount {
-  RowName stage;
-  std::string device;
-  Bucket bucket = Bucket::kLaunchLate;
-  IdleKind kind = IdleKind::kNotHost;
-  std::string scope;  // the range or operator the CPU was in
-  std::int64_t total_ns = 0;
-};
-
-// What a finding of a run says that its fix saves at most.
-struct PromisedSaving {
-  std::string id;  // of the finding
-  RowName stage;
-  std::string device;
-  std::optional<Bucket> bucket;  // of the ledger
-  std::int64_t saving_ns = 0;
+// A finding that says what its fix saves at most.
+struct PromisedSaving : Finding {
   std::int64_t num_steps = 0;  // over which it was measured
 };
 
@@ -117,15 +65,15 @@ struct RunSummary {
   bool is_without_kernels = false;  // it did not fail, and recorded none
   std::string identity;  // of all its numbers: the same run given twice has the same; empty: none
   std::vector<std::pair<std::string, std::string>> facts;  // machine and settings
-  std::vector<StageAmount> stages;
+  std::vector<ComparedStage> stages;
   std::int64_t launches = 0;
   std::int64_t kernel_ns = 0;
   bool is_marked = false;  // stages were marked; else all of it is one stage
   std::vector<RunMetric> metrics;
-  std::vector<StageLengths> steps;
-  std::vector<KernelAmount> kernels;
-  std::vector<LedgerAmount> ledgers;
-  std::vector<IdleAmount> idle;
+  std::vector<StepRow> steps;
+  std::vector<KernelRow> kernels;
+  std::vector<LedgerRow> ledgers;
+  std::vector<IdleRow> idle;
   std::vector<ShapedOperator> operators;  // rows do not overlap
   std::int64_t operators_whole_ns = 0;    // what they are a part of
   std::int64_t recording_ns = 0;          // how long was recorded; 0: not known
@@ -244,12 +192,12 @@ struct RowChange {
 };
 
 // One kernel on both sides, or a pair that replaced each other.
-struct KernelChange : RowChange<KernelAmount> {
+struct KernelChange : RowChange<KernelRow> {
   enum class Kind { kSame, kSwapped, kGone, kNew };
   Kind kind = Kind::kSame;
 
   // The side that the row is named after.
-  const KernelAmount& named() const { return kind == Kind::kNew ? candidate : base; }
+  const KernelRow& named() const { return kind == Kind::kNew ? candidate : base; }
   bool has_other_shapes() const {
     return base.calls > 0 && candidate.calls > 0 && base.shapes != candidate.shapes;
   }
@@ -278,8 +226,8 @@ struct KindChange : TimeChange {
 
 // One ledger on both sides.
 struct LedgerChange {
-  LedgerAmount base;
-  LedgerAmount candidate;
+  LedgerRow base;
+  LedgerRow candidate;
   // What is known of the time in a bucket, by kind of cause; may be less than all of it.
   std::array<std::vector<KindChange>, kNumBuckets> kinds = {};
 

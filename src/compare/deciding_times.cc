@@ -61,7 +61,7 @@ void judge_by_step(const Sides& sides) {
   std::map<std::string, std::string> key_of_stage;  // empty: runs differ
   for (const std::vector<RunSummary>* side : sides) {
     for (const RunSummary& run : *side) {
-      for (const StageAmount& stage : run.stages) {
+      for (const ComparedStage& stage : run.stages) {
         const auto [known, is_new] = key_of_stage.try_emplace(stage.stage.text(), stage.step_key);
         known->second = is_new || known->second == stage.step_key ? stage.step_key : "";
       }
@@ -177,7 +177,7 @@ std::string choose_deciding_times(std::vector<RunSummary>& base,
   std::vector<std::string> ahead;
   for (const std::vector<RunSummary>* side : sides) {
     for (const RunSummary& run : *side) {
-      for (const StageAmount& stage : run.stages) {
+      for (const ComparedStage& stage : run.stages) {
         if (stage.is_host_ahead && std::ranges::count(ahead, stage.stage.text()) == 0) {
           ahead.push_back(stage.stage.text());
         }

@@ -28,27 +28,27 @@ namespace gpuwhy {
 namespace {
 
 // Empty where the sizes of some launches are not known, as of rows that were merged.
-std::vector<ShapeAmount> sizes_of(const KernelAmount& row) {
+std::vector<ShapeRow> sizes_of(const KernelRow& row) {
   std::int64_t calls = 0;
-  for (const ShapeAmount& one : row.by_shape) {
+  for (const ShapeRow& one : row.by_shape) {
     calls += one.calls;
   }
-  return calls == row.calls ? row.by_shape : std::vector<ShapeAmount>();
+  return calls == row.calls ? row.by_shape : std::vector<ShapeRow>();
 }
 
 // A kernel that runs in two sizes gets longer on average if more of the large ones run. That is
 // another number of launches, not another duration, so each size is split by itself.
 void split_difference(KernelChange& change) {
-  std::vector<ShapeAmount> base = sizes_of(change.base);
-  std::vector<ShapeAmount> candidate = sizes_of(change.candidate);
+  std::vector<ShapeRow> base = sizes_of(change.base);
+  std::vector<ShapeRow> candidate = sizes_of(change.candidate);
   if (base.empty() || candidate.empty()) {
-    base = {{"", change.base.total_ns, change.base.calls}};
-    candidate = {{"", change.candidate.total_ns, change.candidate.calls}};
+    base = {{change.base, ""}};
+    candidate = {{change.candidate, ""}};
   }
-  const auto by_shape = [](const ShapeAmount& row) { return row.shape; };
+  const auto by_shape = [](const ShapeRow& row) { return row.shape; };
   for_each_pair(summed_by(base, by_shape), summed_by(candidate, by_shape),
-                [&](const std::string&, const ShapeAmount* before, const ShapeAmount* after) {
-                  const ShapeAmount none;
+                [&](const std::string&, const ShapeRow* before, const ShapeRow* after) {
+                  const ShapeRow none;
                   change.calls_ns += worth_of_calls(before == nullptr ? none : *before,
                                                     after == nullptr ? none : *after);
                 });
@@ -56,12 +56,12 @@ void split_difference(KernelChange& change) {
 }
 
 // How much the launch counts of two kernels differ; 0 if equal.
-double unlikeness(const KernelAmount& a, const KernelAmount& b) {
+double unlikeness(const KernelRow& a, const KernelRow& b) {
   return std::abs(std::log(static_cast<double>(std::max<std::int64_t>(a.calls, 1)) /
                            static_cast<double>(std::max<std::int64_t>(b.calls, 1))));
 }
 
-bool may_swap(const KernelAmount& gone, const KernelAmount& come) {
+bool may_swap(const KernelRow& gone, const KernelRow& come) {
   if (gone.stage != come.stage || gone.device != come.device || gone.family != come.family) {
     return false;
   }
@@ -70,8 +70,7 @@ bool may_swap(const KernelAmount& gone, const KernelAmount& come) {
   return gone.family == "other" ? gone.calls == come.calls : unlikeness(gone, come) <= kMostUnlike;
 }
 
-KernelChange change_of(KernelChange::Kind kind, const KernelAmount& base,
-                       const KernelAmount& candidate) {
+KernelChange change_of(KernelChange::Kind kind, const KernelRow& base, const KernelRow& candidate) {
   KernelChange change;
   change.kind = kind;
   change.base = base;
@@ -80,7 +79,7 @@ KernelChange change_of(KernelChange::Kind kind, const KernelAmount& base,
 }
 
 // Pairs kernels that disappeared with new ones, the most similar first.
-void pair_swaps(std::vector<KernelAmount> gone, std::vector<KernelAmount> come,
+void pair_swaps(std::vector<KernelRow> gone, std::vector<KernelRow> come,
                 std::vector<KernelChange>& changes) {
   struct Candidate {
     double distance;
@@ -88,8 +87,8 @@ void pair_swaps(std::vector<KernelAmount> gone, std::vector<KernelAmount> come,
     std::size_t to;
   };
   // Among equals, large goes with large.
-  std::ranges::stable_sort(gone, std::greater<>(), &KernelAmount::total_ns);
-  std::ranges::stable_sort(come, std::greater<>(), &KernelAmount::total_ns);
+  std::ranges::stable_sort(gone, std::greater<>(), &KernelRow::total_ns);
+  std::ranges::stable_sort(come, std::greater<>(), &KernelRow::total_ns);
   std::vector<Candidate> candidates;
   // With this many changed names, no pairing is credible.
   constexpr std::size_t kMostPaired = 500;
@@ -124,14 +123,14 @@ void pair_swaps(std::vector<KernelAmount> gone, std::vector<KernelAmount> come,
 }
 
 std::vector<KernelChange> kernel_changes(const RunSummary& base, const RunSummary& candidate) {
-  const auto key_of = [](const KernelAmount& row) {
-    return std::tuple(row.stage, row.device, row.name);
+  const auto key_of = [](const KernelRow& row) {
+    return std::tuple(row.stage, row.device, row.kernel_name);
   };
   std::vector<KernelChange> changes;
-  std::vector<KernelAmount> gone;
-  std::vector<KernelAmount> come;
+  std::vector<KernelRow> gone;
+  std::vector<KernelRow> come;
   for_each_pair(summed_by(base.kernels, key_of), summed_by(candidate.kernels, key_of),
-                [&](const auto&, const KernelAmount* before, const KernelAmount* after) {
+                [&](const auto&, const KernelRow* before, const KernelRow* after) {
                   if (before != nullptr && after != nullptr) {
                     changes.push_back(change_of(KernelChange::Kind::kSame, *before, *after));
                   } else {
@@ -153,16 +152,16 @@ constexpr IdleKind kKindsByName[] = {
 
 std::set<std::string> devices_of(const RunSummary& run) {
   std::set<std::string> devices;
-  for (const LedgerAmount& row : run.ledgers) {
+  for (const LedgerRow& row : run.ledgers) {
     devices.insert(row.device);
   }
   return devices;
 }
 
 // The range or operator that has more than half of the time of a kind; empty: none has.
-std::string main_scope(const std::vector<IdleAmount>& rows, IdleKind kind, std::int64_t whole_ns) {
+std::string main_scope(const std::vector<IdleRow>& rows, IdleKind kind, std::int64_t whole_ns) {
   std::map<std::string, std::int64_t> by_scope;
-  for (const IdleAmount& row : rows) {
+  for (const IdleRow& row : rows) {
     if (row.kind == kind && !row.scope.empty() &&
         (by_scope[row.scope] += row.total_ns) > whole_ns / 2) {
       return row.scope;
@@ -174,20 +173,20 @@ std::string main_scope(const std::vector<IdleAmount>& rows, IdleKind kind, std::
 // The causes of one bucket of a ledger, by kind.
 std::vector<KindChange> kinds_of(Bucket bucket, const LedgerChange& ledger, const RunSummary& base,
                                  const RunSummary& candidate) {
-  const auto rows_of = [&](const RunSummary& run, const LedgerAmount& of) {
-    std::vector<IdleAmount> rows;
-    std::ranges::copy_if(run.idle, std::back_inserter(rows), [&](const IdleAmount& row) {
+  const auto rows_of = [&](const RunSummary& run, const LedgerRow& of) {
+    std::vector<IdleRow> rows;
+    std::ranges::copy_if(run.idle, std::back_inserter(rows), [&](const IdleRow& row) {
       return row.bucket == bucket && row.stage == of.stage && row.device == of.device;
     });
     return rows;
   };
-  const std::vector<IdleAmount> before = rows_of(base, ledger.base);
-  const std::vector<IdleAmount> after = rows_of(candidate, ledger.candidate);
+  const std::vector<IdleRow> before = rows_of(base, ledger.base);
+  const std::vector<IdleRow> after = rows_of(candidate, ledger.candidate);
   std::vector<KindChange> kinds;
   for (const IdleKind kind : kKindsByName) {
-    const auto sum_of = [&](const std::vector<IdleAmount>& rows) {
+    const auto sum_of = [&](const std::vector<IdleRow>& rows) {
       std::optional<std::int64_t> sum_ns;
-      for (const IdleAmount& row : rows) {
+      for (const IdleRow& row : rows) {
         sum_ns = row.kind == kind ? sum_ns.value_or(0) + row.total_ns : sum_ns;
       }
       return sum_ns;
@@ -209,8 +208,8 @@ std::vector<KindChange> kinds_of(Bucket bucket, const LedgerChange& ledger, cons
 std::vector<LedgerChange> ledger_changes(const RunSummary& base, const RunSummary& candidate) {
   const bool has_one_each = devices_of(base).size() == 1 && devices_of(candidate).size() == 1;
   std::vector<LedgerChange> changes;
-  for (const LedgerAmount& before : base.ledgers) {
-    const auto after = std::ranges::find_if(candidate.ledgers, [&](const LedgerAmount& row) {
+  for (const LedgerRow& before : base.ledgers) {
+    const auto after = std::ranges::find_if(candidate.ledgers, [&](const LedgerRow& row) {
       return row.stage == before.stage && (has_one_each || row.device == before.device);
     });
     if (after != candidate.ledgers.end()) {
@@ -240,9 +239,9 @@ void diff_runs(const RunSummary& base, const RunSummary& candidate, Comparison& 
   comparison.ledgers_missing = comparison.ledgers.empty() ? why_no_ledgers(base, candidate) : "";
   comparison.moved_waits = moved_waits(comparison.ledgers);
   comparison.stages = breakdown_by(base.kernels, candidate.kernels,
-                                   [](const KernelAmount& kernel) { return kernel.stage.text(); });
+                                   [](const KernelRow& kernel) { return kernel.stage.text(); });
   comparison.families = breakdown_by(base.kernels, candidate.kernels,
-                                     [](const KernelAmount& kernel) { return kernel.family; });
+                                     [](const KernelRow& kernel) { return kernel.family; });
   comparison.kernels = kernel_changes(base, candidate);
   comparison.kernel_time = {base.kernel_ns, candidate.kernel_ns};
   comparison.operators = operator_changes(base, candidate);

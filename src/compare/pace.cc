@@ -35,12 +35,12 @@ struct SharedKernel {
 
 // None if others take much of the time of a side.
 std::vector<SharedKernel> shared_kernels(const RunSummary& base, const RunSummary& candidate) {
-  const auto name_of = [](const KernelAmount& row) { return row.name; };
+  const auto name_of = [](const KernelRow& row) { return row.kernel_name; };
   std::vector<SharedKernel> kernels;
   TimeChange all;
   TimeChange shared;
   for_each_pair(summed_by(base.kernels, name_of), summed_by(candidate.kernels, name_of),
-                [&](const auto&, const KernelAmount* before, const KernelAmount* after) {
+                [&](const auto&, const KernelRow* before, const KernelRow* after) {
                   const bool is_shared = before != nullptr && after != nullptr &&
                                          before->calls > 0 && after->calls > 0;
                   const std::int64_t base_ns = before == nullptr ? 0 : before->total_ns;
@@ -103,8 +103,8 @@ bool is_same_length(std::int64_t shorter_ns, std::int64_t longer_ns) {
 bool have_same_steps(const RunSummary& base, const RunSummary& candidate) {
   const auto steps_of = [](const RunSummary& run) {
     std::map<RowName, std::int64_t> steps;
-    for (const StageAmount& stage : run.stages) {
-      steps[stage.stage] = stage.instances;
+    for (const ComparedStage& stage : run.stages) {
+      steps[stage.stage] = stage.num_instances;
     }
     return steps;
   };

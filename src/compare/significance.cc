@@ -24,8 +24,8 @@ namespace {
 
 constexpr double kFalseDiscoveries = 0.05;
 
-std::string key_of(const KernelAmount& kernel) {
-  return kernel.stage.text() + '\n' + kernel.device + '\n' + kernel.name;
+std::string key_of(const KernelRow& kernel) {
+  return kernel.stage.text() + '\n' + kernel.device + '\n' + kernel.kernel_name;
 }
 
 std::string key_of(const ShapedOperator& row) {
@@ -37,7 +37,7 @@ std::optional<std::string> key_of_all(const ShapedOperator& row) {
   return row.shape.empty() ? std::nullopt
                            : std::optional(row.stage.text() + '\n' + row.name + '\n');
 }
-std::optional<std::string> key_of_all(const KernelAmount&) {
+std::optional<std::string> key_of_all(const KernelRow&) {
   return std::nullopt;
 }
 

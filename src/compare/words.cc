@@ -37,9 +37,7 @@ std::span<const Bucket> buckets_by_name() {
     for (std::size_t i = 0; i < kNumBuckets; ++i) {
       buckets[i] = static_cast<Bucket>(i);
     }
-    std::ranges::sort(buckets, {}, [](Bucket bucket) {
-      return std::string_view(kBucketNames[static_cast<std::size_t>(bucket)]);
-    });
+    std::ranges::sort(buckets, {}, [](Bucket bucket) { return std::string_view(word_of(bucket)); });
     return buckets;
   }();
   return kSorted;

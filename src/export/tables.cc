@@ -161,10 +161,7 @@ ColumnTable RecordingTables::kernels_table() const {
   number("total_ns", &KernelRow::total_ns);
   number("min_ns", &KernelRow::min_ns);
   number("median_ns", &KernelRow::median_ns);
-  // A summary has no single launches to take it of.
-  add.maybe_number("p99_ns", [&rows](std::size_t row) {
-    return rows[row].histogram.empty() ? std::nullopt : MaybeNumber(rows[row].p99_ns);
-  });
+  add.maybe_number("p99_ns", [&rows](std::size_t row) { return rows[row].p99_ns; });
   number("max_ns", &KernelRow::max_ns);
   return table;
 }

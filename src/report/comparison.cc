@@ -70,7 +70,7 @@ void add_change(const RowChange<Row>& row, const char* calls_key, Json& json) {
 }
 
 Json kernel_change_json(const KernelChange& row) {
-  const KernelAmount& named = row.named();
+  const KernelRow& named = row.named();
   const bool is_renamed = row.kind == KernelChange::Kind::kSwapped;
   Json json = {{"kind", kind_name(row.kind)},
                {"stage", named.stage.text()},
@@ -109,10 +109,9 @@ Json ledger_change_json(const LedgerChange& row) {
                {"candidate_device", row.candidate.device}};
   add_sides({row.base.window_ns, row.candidate.window_ns}, json);
   json["buckets"] = array_of(buckets_by_name(), [&](Bucket bucket) {
-    Json of_bucket =
-        part_json("bucket", kBucketNames[static_cast<std::size_t>(bucket)], row.sides_of(bucket));
+    Json of_bucket = part_json("bucket", word_of(bucket), row.sides_of(bucket));
     of_bucket["kinds"] = array_of(row.kinds_of(bucket), [](const KindChange& kind) {
-      return part_json("kind", kIdleKindNames[static_cast<std::size_t>(kind.kind)], kind);
+      return part_json("kind", word_of(kind.kind), kind);
     });
     return of_bucket;
   });
@@ -181,10 +180,9 @@ Json model_pass_json(const ModelPassChange& pass) {
 }
 
 Json moved_wait_json(const MovedWait& row) {
-  return {
-      {"stage", row.stage.text()}, {"bucket", kBucketNames[static_cast<std::size_t>(row.bucket)]},
-      {"from", row.from},          {"to", row.to},
-      {"less_ns", row.less_ns},    {"more_ns", row.more_ns}};
+  return {{"stage", row.stage.text()}, {"bucket", word_of(row.bucket)},
+          {"from", row.from},          {"to", row.to},
+          {"less_ns", row.less_ns},    {"more_ns", row.more_ns}};
 }
 
 Json pace_json(const std::optional<PaceChange>& pace) {

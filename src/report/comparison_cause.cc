@@ -14,7 +14,6 @@
 #include "compare/cause.h"
 #include "report/comparison_parts.h"
 #include "report/glossary.h"
-#include "report/opportunity.h"
 #include "report/plain_words.h"
 #include "report/section_parts.h"
 #include "report/worth.h"
@@ -34,7 +33,7 @@ std::string duration_text(double duration_ns) {
 // A bucket, a kind of waiting or an operator.
 std::string part_name(const CausePart& part) {
   return !part.bucket ? part.name
-         : part.kind  ? kind_in_words(kIdleKindNames[static_cast<std::size_t>(*part.kind)])
+         : part.kind  ? kind_in_words(word_of(*part.kind))
                       : bucket_in_words(*part.bucket);
 }
 
@@ -70,9 +69,8 @@ std::string step_name(const RowName& stage) {
 }  // namespace
 
 std::string bucket_in_words(Bucket bucket) {
-  return bucket == Bucket::kLaunchLate
-             ? "waiting for the CPU"
-             : std::string(bucket_label(kBucketNames[static_cast<std::size_t>(bucket)]));
+  return bucket == Bucket::kLaunchLate ? "waiting for the CPU"
+                                       : std::string(bucket_label(word_of(bucket)));
 }
 
 std::string kind_in_words(const std::string& kind) {
@@ -132,7 +130,7 @@ std::string promise_sentence(const Comparison& comparison) {
   return fmt::format(
       "The base promised up to {} per {} for \"{}\". That time fell by {} per {}, and a {} is {} "
       "shorter{}: {}.{}",
-      duration_text(kept->promised_ns), name, problem_words(kept->promise.id),
+      duration_text(kept->promised_ns), name, info_of(kept->promise.id).problem,
       format_duration_ns(kept->fall_ns / num_steps), name, name, duration_text(kept->gain_ns),
       kept->has_means ? " on average" : "",
       share > 1 ? "more than was promised, so something else changed too"

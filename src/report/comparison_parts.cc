@@ -61,7 +61,7 @@ void add_ledger(const LedgerChange& ledger, const std::string& key, ReportTable&
     const std::vector<KindChange>& kinds = ledger.kinds_of(buckets[i]);
     for (std::size_t k = 0; buckets[i] == Bucket::kLaunchLate && k < kinds.size(); ++k) {
       if (kinds[k].difference_ns() != 0) {
-        add("- " + kind_in_words(kIdleKindNames[static_cast<std::size_t>(kinds[k].kind)]), kinds[k],
+        add("- " + kind_in_words(word_of(kinds[k].kind)), kinds[k],
             fmt::format("buckets[{}].kinds[{}].", i, k));
       }
     }
@@ -92,7 +92,7 @@ ChangeColumns<KernelChange> kernel_columns() {
 }
 
 // Whether two ledgers have the same times, to a thousandth of the longer one.
-bool are_alike(const LedgerAmount& a, const LedgerAmount& b) {
+bool are_alike(const LedgerRow& a, const LedgerRow& b) {
   constexpr std::int64_t kParts = 1000;
   const std::int64_t most_ns = std::max(a.window_ns, b.window_ns) / kParts;
   const auto is_near = [&](std::int64_t x, std::int64_t y) { return std::abs(x - y) <= most_ns; };

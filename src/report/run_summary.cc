@@ -20,7 +20,6 @@
 #include "base/text.h"
 #include "report/member_table.h"
 #include "report/metric_catalog.h"
-#include "report/opportunity.h"
 #include "report/section_parts.h"
 #include "report/speed.h"
 #include "results/stage_role.h"
@@ -187,10 +186,9 @@ void add_metrics(const Metrics& metrics, RunSummary& run) {
           add_member(path, row, {"fraction", true, false}, run, ratio, &TwoClocks::wall_fraction);
         }
       });
-  for_each_row(rows_at(metrics, &Metrics::ledgers), [&](const LedgerMetrics& row,
-                                                        const auto& path) {
-    add_member(path, row, {}, run, &LedgerMetrics::window_ns);
-    const std::string buckets = path + "." + path_of<LedgerMetrics>(&LedgerMetrics::buckets_ns);
+  for_each_row(rows_at(metrics, &Metrics::ledgers), [&](const LedgerRow& row, const auto& path) {
+    add_member(path, row, {}, run, &LedgerRow::window_ns);
+    const std::string buckets = path + "." + path_of<LedgerRow>(&LedgerRow::buckets_ns);
     for (std::size_t i = 0; i < kNumBuckets; ++i) {
       add_metric(fmt::format("{}.{}", buckets, kBucketNames[i]),
                  static_cast<double>(row.buckets_ns[i]), {"ns", false, false, "", row.stage}, run);
@@ -254,7 +252,7 @@ void add_facts(const Metrics& metrics, const Json& inputs, RunSummary& run) {
       {"gpu", device_text(metrics)},
       {"model", metrics.efficiency ? printable(metrics.efficiency->model) : ""},
       {"inputs", words_of(field_of(inputs, "manifest"))},
-      {"format", printable(metrics.capture.format)},
+      {"format", printable(metrics.capture.format_name)},
       {"timing", printable(metrics.aggregates.source)},
       {"graphs", run.launches == 0                     ? ""
                  : metrics.capture.opaque_graph_ns > 0 ? "recorded as a whole"
@@ -267,35 +265,6 @@ void add_facts(const Metrics& metrics, const Json& inputs, RunSummary& run) {
       {"system", printable(machine.distribution)},
       {"profiler", printable(metrics.capture.tool_version)},
   };
-}
-
-void add_stages(const Metrics& metrics, RunSummary& run) {
-  const auto is_host_ahead = [&](const StageRow& row) {
-    const auto steps = std::ranges::find(metrics.steps, row.stage, &StepRow::stage);
-    return steps != metrics.steps.end() && steps->gpu_work_median_ns.value_or(0) > row.median_ns;
-  };
-  for (const StageRow& row : metrics.stages) {
-    const std::optional<StepTime> step = step_time(metrics, row);
-    run.stages.push_back(
-        {printable_row(row.stage), row.num_instances, row.kernel_ns, row.tokens, is_host_ahead(row),
-         step && row.stage.kind != RowKind::kUnmarked ? step->key : std::string()});
-  }
-  if (metrics.stages.empty() && metrics.baseline) {
-    for (const StageTimes& row : *metrics.baseline) {
-      run.stages.push_back({printable_row(row.stage), row.n, 0, row.tokens});
-    }
-  }
-  run.is_marked = !run.stages.empty() &&
-                  !(run.stages.size() == 1 && run.stages[0].stage.kind == RowKind::kUnmarked);
-}
-
-void add_steps(const Metrics& metrics, RunSummary& run) {
-  // Periods where there are any: what `tpot` is made of.
-  for (const StepRow& row : metrics.steps) {
-    const std::vector<std::int64_t>& lengths =
-        are_periods(row) ? *row.periods_ns : row.durations_ns;
-    run.steps.push_back({printable_row(row.stage), {lengths.begin(), lengths.end()}});
-  }
 }
 
 // Untrusted numbers may be anything. Amounts of a run are summed and subtracted: rows whose sum
@@ -314,44 +283,78 @@ std::int64_t bounded(std::int64_t amount) {
   return may_add(amount, none) ? amount : 0;
 }
 
-void clean(std::string& text) {
+// Rows that another program may have written: texts are printed, and numbers added up.
+template <typename Row>
+void clean(Row& row);
+inline void clean(std::string& text) {
   text = printable(text);
 }
-void clean(RowName& row) {
+inline void clean(RowName& row) {
   row = printable_row(row);
 }
-void clean(std::int64_t& amount) {
+inline void clean(std::int64_t& amount) {
   amount = bounded(amount);
 }
 template <typename T>
-void clean(T& /*value*/) {}
-
-// A row that another program may have written.
+void clean(std::vector<T>& list) {
+  std::ranges::for_each(list, [](T& one) { clean(one); });
+}
+inline void clean(BucketTimes& times) {
+  std::ranges::transform(times, times.begin(), bounded);
+}
+template <typename Row>
+void clean(Row& row) {
+  if constexpr (requires { describe(&row, [](auto&&...) {}); }) {
+    describe(&row, [&](const char* /*key*/, auto member, const Field& /*field*/) {
+      if constexpr (std::is_member_object_pointer_v<decltype(member)>) {
+        clean(row.*member);
+      }
+    });
+  }
+}
 template <typename Row>
 Row cleaned(Row row) {
-  describe(&row, [&](const char* /*key*/, auto member, const Field& /*field*/) {
-    if constexpr (std::is_member_object_pointer_v<decltype(member)>) {
-      clean(row.*member);
-    }
-  });
+  clean(row);
   return row;
 }
 
-void add_kernels(const Metrics& metrics, RunSummary& run) {
+// Those whose times can be added up.
+template <typename Row>
+std::vector<Row> addable(const std::vector<Row>& rows) {
+  std::vector<Row> kept;
   std::int64_t sum_ns = 0;
-  for (const KernelMetrics& row : metrics.kernels) {
-    if (may_add(row.total_ns, sum_ns) && may_add(row.calls, run.launches)) {
-      run.kernels.push_back({printable(row.kernel_name), printable(row.short_name),
-                             printable(row.device), printable_row(row.stage), printable(row.family),
-                             fmt::format("{}", fmt::join(row.shapes, " ")), row.total_ns,
-                             row.calls});
-      std::vector<ShapeAmount>& sizes = run.kernels.back().by_shape;
-      const bool has_all = row.num_shapes == static_cast<std::int64_t>(row.by_shape.size());
-      for (const ShapeTotal& one : has_all ? row.by_shape : std::vector<ShapeTotal>()) {
-        sizes.push_back({printable(one.shape), bounded(one.total_ns), bounded(one.calls)});
-      }
+  std::int64_t sum_calls = 0;
+  for (const Row& row : rows) {
+    bool may_keep = may_add(row.total_ns, sum_ns);
+    if constexpr (requires { row.calls; }) {
+      may_keep = may_keep && may_add(row.calls, sum_calls);
+    }
+    if (may_keep) {
+      kept.push_back(row);
     }
   }
+  return kept;
+}
+
+void add_stages(const Metrics& metrics, RunSummary& run) {
+  for (const StageRow& row : metrics.stages) {
+    const auto steps = std::ranges::find(metrics.steps, row.stage, &StepRow::stage);
+    const std::optional<StepTime> step = step_time(metrics, row);
+    run.stages.push_back(
+        {cleaned(row),
+         steps != metrics.steps.end() && steps->gpu_work_median_ns.value_or(0) > row.median_ns,
+         step && row.stage.kind != RowKind::kUnmarked ? step->key : std::string()});
+  }
+  if (metrics.stages.empty() && metrics.baseline) {
+    for (const StageTimes& row : *metrics.baseline) {
+      ComparedStage& stage = run.stages.emplace_back();
+      stage.stage = printable_row(row.stage);
+      stage.num_instances = row.n;
+      stage.tokens = row.tokens;
+    }
+  }
+  run.is_marked = !run.stages.empty() &&
+                  !(run.stages.size() == 1 && run.stages[0].stage.kind == RowKind::kUnmarked);
 }
 
 // Rates of operators that have one row: sizes do not say in which of several stages they were.
@@ -379,7 +382,7 @@ std::vector<ShapedOperator> by_shape(const OperatorRow& row,
     if (!may_add(rate->total_ns, sum_ns) || !may_add(rate->calls, sum_calls)) {
       return {};
     }
-    ShapedOperator& shaped = shapes.emplace_back(ShapedOperator{cleaned(row)});
+    ShapedOperator& shaped = shapes.emplace_back(ShapedOperator{cleaned(row), ""});
     shaped.total_ns = rate->total_ns;
     shaped.calls = rate->calls;
     shaped.shape = printable(rate->dims + (rate->dtype.empty() ? "" : ", " + rate->dtype));
@@ -392,65 +395,13 @@ void add_operators(const Metrics& metrics, RunSummary& run) {
     return;
   }
   run.operators_whole_ns = bounded(metrics.operators->whole_ns);
-  run.operators_time = printable(metrics.operators->time_of);
+  run.operators_time = word_of(metrics.operators->time_of);
   std::map<std::string, std::vector<const GemmRate*>> rates = rates_by_operator(metrics);
-  std::int64_t sum_ns = 0;
-  std::int64_t sum_calls = 0;
-  for (const OperatorRow& row : metrics.operators->rows) {
-    if (may_add(row.total_ns, sum_ns) && may_add(row.calls, sum_calls)) {
-      const std::vector<ShapedOperator> shapes = by_shape(row, rates[row.name]);
-      run.operators.insert(run.operators.end(), shapes.begin(), shapes.end());
-      if (shapes.empty()) {
-        run.operators.push_back({cleaned(row)});
-      }
-    }
-  }
-}
-
-void add_model(const Metrics& metrics, RunSummary& run) {
-  if (metrics.structure) {
-    std::ranges::transform(metrics.structure->passes, std::back_inserter(run.passes),
-                           cleaned<PassRow>);
-    std::int64_t sum_ns = 0;
-    for (const LayerPartRow& row : metrics.structure->parts) {
-      if (may_add(row.total_ns, sum_ns)) {
-        run.parts.push_back(cleaned(row));
-      }
-    }
-  }
-}
-
-void add_ledgers(const Metrics& metrics, RunSummary& run) {
-  for (const LedgerMetrics& row : metrics.ledgers) {
-    LedgerAmount& ledger = run.ledgers.emplace_back();
-    ledger.stage = printable_row(row.stage);
-    ledger.device = printable(row.device);
-    ledger.window_ns = bounded(row.window_ns);
-    if (row.stage.kind == RowKind::kRecording) {
-      run.recording_ns = std::max(run.recording_ns, ledger.window_ns);
-    }
-    std::ranges::transform(row.buckets_ns, ledger.buckets_ns.begin(), bounded);
-  }
-}
-
-// The place of a word that an enumeration has.
-template <typename Words>
-std::optional<std::size_t> place_of(const Words& words, std::string_view word) {
-  const auto found =
-      std::ranges::find(words, word, [](const char* one) { return std::string_view(one); });
-  return found == std::end(words) ? std::nullopt
-                                  : std::optional<std::size_t>(found - std::begin(words));
-}
-
-void add_idle(const Metrics& metrics, RunSummary& run) {
-  std::int64_t sum_ns = 0;
-  for (const IdleCauseMetrics& row : metrics.idle_causes) {
-    const std::optional<std::size_t> bucket = place_of(kBucketNames, row.bucket);
-    const std::optional<std::size_t> kind = place_of(kIdleKindNames, row.kind);
-    if (bucket && kind && may_add(row.total_ns, sum_ns)) {
-      run.idle.push_back({printable_row(row.stage), printable(row.device),
-                          static_cast<Bucket>(*bucket), static_cast<IdleKind>(*kind),
-                          printable(row.scope), row.total_ns});
+  for (const OperatorRow& row : addable(metrics.operators->rows)) {
+    const std::vector<ShapedOperator> shapes = by_shape(row, rates[row.name]);
+    run.operators.insert(run.operators.end(), shapes.begin(), shapes.end());
+    if (shapes.empty()) {
+      run.operators.push_back({cleaned(row), ""});
     }
   }
 }
@@ -461,12 +412,13 @@ std::string identity_of(const RunSummary& run) {
   for (const RunMetric& metric : run.metrics) {
     text += fmt::format("{}={}\n", metric.key, metric.value);
   }
-  for (const StageLengths& steps : run.steps) {
-    text += fmt::format("{}: {}\n", steps.stage.text(), fmt::join(steps.durations_ns, " "));
+  for (const StepRow& row : run.steps) {
+    text += fmt::format("{}: {} {}\n", row.stage.text(), fmt::join(row.durations_ns, " "),
+                        fmt::join(row.periods_ns.value_or(std::vector<std::int64_t>()), " "));
   }
-  for (const KernelAmount& row : run.kernels) {
-    text += fmt::format("{} {} {} {} {}\n", row.name, row.device, row.stage.text(), row.total_ns,
-                        row.calls);
+  for (const KernelRow& row : run.kernels) {
+    text += fmt::format("{} {} {} {} {}\n", row.kernel_name, row.device, row.stage.text(),
+                        row.total_ns, row.calls);
   }
   for (const ShapedOperator& row : run.operators) {
     text += fmt::format("{} {} {} {}\n", row.name, row.stage.text(), row.total_ns, row.calls);
@@ -494,12 +446,8 @@ void add_promises(const Metrics& metrics, RunSummary& run) {
   for (const Finding& finding : metrics.findings) {
     const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageRow::stage);
     if (finding.saving_ns > 0 && stage != metrics.stages.end() &&
-        !problem_words(finding.id).empty()) {
-      const std::optional<std::size_t> bucket = place_of(kBucketNames, finding.bucket);
-      run.promises.push_back({printable(finding.id), printable_row(finding.stage),
-                              printable(finding.device),
-                              bucket ? std::optional(static_cast<Bucket>(*bucket)) : std::nullopt,
-                              bounded(finding.saving_ns), bounded(stage->num_instances)});
+        finding.id != FindingId::kUnknown) {
+      run.promises.push_back({cleaned(finding), bounded(stage->num_instances)});
     }
   }
 }
@@ -513,15 +461,26 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   run.recorded = printable(metrics.capture.recorded);
   run.num_gpus = num_working_gpus(metrics);
   run.tokens_per_s = tokens_per_s(metrics);
-  add_kernels(metrics, run);
+  run.kernels = cleaned(addable(metrics.kernels));
+  for (const KernelRow& row : run.kernels) {
+    run.launches += row.calls;
+  }
+  run.steps = cleaned(metrics.steps);
+  run.ledgers = cleaned(metrics.ledgers);
+  for (const LedgerRow& row : run.ledgers) {
+    if (row.stage.kind == RowKind::kRecording) {
+      run.recording_ns = std::max(run.recording_ns, row.window_ns);
+    }
+  }
+  run.idle = cleaned(addable(metrics.idle_causes));
+  if (metrics.structure) {
+    run.passes = cleaned(metrics.structure->passes);
+    run.parts = cleaned(addable(metrics.structure->parts));
+  }
   add_stages(metrics, run);
   add_facts(metrics, inputs, run);
   add_metrics(metrics, run);
-  add_steps(metrics, run);
-  add_ledgers(metrics, run);
-  add_idle(metrics, run);
   add_operators(metrics, run);
-  add_model(metrics, run);
   add_promises(metrics, run);
   // A run that measured nothing is kept, with the reason: the verdict then says that it is not
   // known.
@@ -529,7 +488,8 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
                                     [](const RunMetric& metric) { return metric.value > 0; });
   const bool is_timed = metrics.aggregates.program_ns.value_or(0) > 0;
   if (run.launches == 0 && ((!run.is_marked && !is_timed) || !has_time)) {
-    run.absent = metrics.verdict.empty() ? "no kernel and no stage" : printable(metrics.verdict);
+    run.absent = metrics.verdict.sentence.empty() ? "no kernel and no stage"
+                                                  : printable(text_of_member(metrics.verdict));
   }
   // A program that failed early is fast.
   const std::vector<BreachRow> breaches = metrics.contract.value_or(std::vector<BreachRow>());
@@ -539,7 +499,8 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   }
   // Half a recording has half of the kernel time.
   const auto lost = std::ranges::find_if(metrics.findings, [](const Finding& finding) {
-    return (finding.id == "data_loss" || finding.id == "impossible_rows") && finding.is_blocker;
+    return finding.is_blocker &&
+           (finding.id == FindingId::kDataLoss || finding.id == FindingId::kImpossibleRows);
   });
   if (lost != metrics.findings.end() && run.absent.empty()) {
     run.absent = printable(lost->sentence);
@@ -604,10 +565,10 @@ Json compared_part(const Json& metrics) {
   efficiency = kept<Efficiency>(efficiency, &Efficiency::model, &Efficiency::stages);
   part.update(kept<M>(metrics, &M::idle_causes));
   keep_rows(part[path_of<M>(&M::idle_causes)], [](const Json& row) {
-    using I = IdleCauseMetrics;
+    using I = IdleRow;
     return kept<I>(row, &I::stage, &I::device, &I::bucket, &I::kind, &I::scope, &I::total_ns);
   });
-  using K = KernelMetrics;
+  using K = KernelRow;
   keep_rows(part[path_of<M>(&M::kernels)], [](const Json& row) {
     return kept<K>(row, &K::kernel_name, &K::short_name, &K::device, &K::stage, &K::family,
                    &K::total_ns, &K::calls, &K::num_shapes, &K::shapes, &K::by_shape);
