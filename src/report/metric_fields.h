@@ -15,6 +15,9 @@
 namespace gpuwhy {
 
 inline constexpr const char* kSeverities[] = {"info", "warning", "data_loss", "impossible"};
+inline const char* id_of(Severity severity) {
+  return kSeverities[static_cast<std::size_t>(severity)];
+}
 
 template <typename F>
 void describe(const Diagnostic*, F&& f) {

@@ -14,10 +14,7 @@
 
 namespace gpuwhy {
 
-// Found where JSON of rows is made, by their arguments.
-inline const char* id_of(Severity severity) {
-  return kSeverities[static_cast<std::size_t>(severity)];
-}
+// Found where JSON of rows is made, by its argument.
 inline Json json_form(const std::optional<CountersMetrics>& counters) {
   return counters ? object_json(*counters)
                   : Json{{"kernels", nullptr}, {"reason", "needs an ncu capture"}};
