@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/structure.h"
-#include "analysis/structure_summary.h"
+#include "results/structure.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

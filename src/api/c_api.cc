@@ -212,7 +212,7 @@ char* gpuwhy_report_html(const gpuwhy_profile* profile, gpuwhy_error** error) {
 }
 
 const char* gpuwhy_verdict(const gpuwhy_profile* profile) {
-  return profile == nullptr ? "" : profile->recording->metrics.verdict.c_str();
+  return profile == nullptr ? "" : profile->recording->verdict.c_str();
 }
 
 const char* gpuwhy_table_name(size_t number) {

@@ -153,6 +153,7 @@ OpenRecording read_recording(std::vector<std::string> paths, RecordingOptions op
   recording.profile =
       profile_recordings(recording.paths, recording.options, system, recording.wants);
   recording.metrics = metrics_of(recording.profile.analysis);
+  recording.verdict = text_of_member(recording.metrics.verdict);
   return recording;
 }
 

@@ -26,6 +26,7 @@ struct OpenRecording {
   ProfileWants wants;
   Profile profile;
   Metrics metrics;
+  std::string verdict;  // as text
 };
 
 // A table, or why there is none. Its rows are counted before its columns are made; these refer to

@@ -395,41 +395,14 @@ ColumnTable all_launches(const SharedRows& rows) {
 }
 
 ColumnTable kernel_table(const std::vector<KernelRow>& kernels) {
-  ColumnMaker add;
-  const auto of_kernel = [&kernels](auto value) {
-    return [&kernels, value](std::size_t row) { return std::invoke(value, kernels[row]); };
-  };
-  const auto same = [](std::size_t row) { return row; };
-  const auto add_text = [&](const char* name, auto text) {
-    add.add(name, ColumnType::kText, same, "",
-            text_at([&kernels, text](std::size_t row) -> std::string_view {
-              return text(kernels[row]);
-            }));
-  };
-  add_text(
-      "kernel_name", [](const KernelRow& row) -> auto& { return row.kernel_name; });
-  add_text(
-      "short_name", [](const KernelRow& row) -> auto& { return row.short_name; });
-  add_text(
-      "family", [](const KernelRow& row) -> auto& { return row.family; });
-  add_text(
-      "device", [](const KernelRow& row) -> auto& { return row.device; });
-  add_text(
-      "stage", [](const KernelRow& row) -> auto& { return row.stage.text(); });
-  add.add("calls", ColumnType::kNumber, of_kernel(&KernelRow::calls));
-  add.time("total_ns", of_kernel(&KernelRow::total_ns));
-  add.time("min_ns", of_kernel(&KernelRow::min_ns));
-  add.time("median_ns", of_kernel(&KernelRow::median_ns));
-  // A summary has no single launches to take it of.
-  add.time("p99_ns", of_kernel([](const KernelRow& row) {
-             return row.histogram.empty() ? std::nullopt : MaybeNumber(row.p99_ns);
-           }));
-  add.time("max_ns", of_kernel(&KernelRow::max_ns));
-  for (const char* name : {"device", "stage"}) {
-    ResultColumn& column = column_named(name, add.columns);
+  std::vector<ResultColumn> columns = pick(
+      result_columns(kernels), {"kernel_name", "short_name", "family", "device", "stage", "calls",
+                                "total_ns", "min_ns", "median_ns", "p99_ns", "max_ns"});
+  for (const char* name : {"device", "stage"}) {  // a summary has none
+    ResultColumn& column = column_named(name, columns);
     column = without_empty(std::move(column));
   }
-  return {"kernels", kernels.size(), std::move(add.columns)};
+  return {"kernels", kernels.size(), std::move(columns)};
 }
 
 }  // namespace

@@ -101,15 +101,23 @@ template <typename T>
 void add_fields(const Values<T>& rows, const ResultColumn& around, unsigned forms,
                 std::vector<ResultColumn>& into);
 
-// A text of a row; a kind of things has its word in id_of().
+// The text of each value by its key; one that is made of others is kept.
 template <typename T>
-std::string_view text_of(const T& value) {
-  if constexpr (std::is_enum_v<T>) {
-    return id_of(value);
-  } else if constexpr (kIsText<T>) {
-    return text_of_member(value);
+std::function<std::string_view(std::int64_t)> texts_of(const Values<T>& values) {
+  if constexpr (std::is_same_v<T, std::string_view>) {
+    return [values](std::int64_t key) { return *values[static_cast<std::size_t>(key)]; };
+  } else if constexpr (std::is_reference_v<decltype(text_of_member(*values[0]))>) {
+    return [values](std::int64_t key) {
+      return std::string_view(text_of_member(*values[static_cast<std::size_t>(key)]));
+    };
   } else {
-    return value;
+    const auto texts = std::make_shared<std::vector<std::string>>();
+    for (const T* value : values) {
+      texts->push_back(value == nullptr ? std::string() : text_of_member(*value));
+    }
+    return [texts](std::int64_t key) {
+      return std::string_view((*texts)[static_cast<std::size_t>(key)]);
+    };
   }
 }
 
@@ -130,11 +138,9 @@ void fill(const Values<T>& values, const Field& field, ResultColumn& column) {
     });
     column.is_optional = true;
     fill<typename T::value_type>(inner, field, column);
-  } else if constexpr (std::is_enum_v<T> || kIsText<T> || std::is_same_v<T, std::string_view>) {
+  } else if constexpr (kIsText<T> || std::is_same_v<T, std::string_view>) {
     set_value(ColumnType::kText, [](std::size_t row, const T&) { return row; });
-    column.text = [values](std::int64_t row) {
-      return text_of(*values[static_cast<std::size_t>(row)]);
-    };
+    column.text = texts_of(values);
     column = field.is_null_if_empty ? without_empty(std::move(column)) : std::move(column);
   } else if constexpr (std::is_same_v<T, double>) {
     set_value(ColumnType::kReal,

@@ -53,7 +53,7 @@ class Summariser {
         loop_(joined.loop),
         join_(joined.join),
         late_(joined.late),
-        zero_ns_(analysis.capture_start_ns) {
+        zero_ns_(analysis.capture.start_ns) {
     for (std::size_t row = 0; row < requests_.size(); ++row) {
       order_.push_back(static_cast<std::uint32_t>(row));
     }
