@@ -151,7 +151,7 @@ bool is_repeating(const Train& train, Stretches& stretches) {
   return likes[likes.size() / 2] >= 0.8 && likes[likes.size() * 3 / 10] >= 0.75;
 }
 
-bool is_near(std::uint32_t period, std::uint32_t other) {
+bool is_near_period(std::uint32_t period, std::uint32_t other) {
   const std::uint32_t distance = period > other ? period - other : other - period;
   return distance <= std::max<std::uint32_t>(1, other / 10);
 }
@@ -230,7 +230,7 @@ std::map<std::uint32_t, std::vector<std::uint32_t>> agreeing(const std::vector<T
         std::upper_bound(like.begin(), like.end(), train.end(),
                          [](std::uint32_t end, const Train& other) { return end < other.begin(); });
     const bool meets = at != like.begin() && std::prev(at)->end() > train.begin() &&
-                       is_near(train.period, std::prev(at)->period);
+                       is_near_period(train.period, std::prev(at)->period);
     if (meets) {
       std::vector<std::uint32_t>& all = positions[train.symbol];
       for (const std::uint32_t position : train.positions) {
@@ -313,7 +313,7 @@ class RunFinder {
     std::vector<Train> same;
     std::vector<const Train*> rest;
     for (const Train* train : candidates) {
-      if (train->symbol != best.symbol || !is_near(train->period, best.period)) {
+      if (train->symbol != best.symbol || !is_near_period(train->period, best.period)) {
         rest.push_back(train);
       } else if (is_repeating(*train, stretches_)) {
         same.push_back(*train);

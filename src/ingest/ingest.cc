@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "bundle/layout.h"
-#include "ingest/nsys/nsys_numbers.h"
+#include "ingest/small_tables.h"
 #include "ingest/sqlite/sqlite_file.h"
 
 namespace gpuwhy {
@@ -174,6 +174,16 @@ const SqliteFile* InputFile::sqlite() const {
     sqlite_ = std::make_unique<SqliteFile>(path_);
   }
   return sqlite_.get();
+}
+
+void require_16_bits(std::size_t num_processes, std::size_t num_devices) {
+  if (num_processes > UINT16_MAX) {
+    throw Error(ErrorKind::kInput, "the recording has more than 65,535 processes");
+  }
+  if (num_devices > kMostDevices) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("the recording has more than {} GPUs: no machine has", kMostDevices));
+  }
 }
 
 Recording load_input(const InputFile& file, unsigned num_threads) {

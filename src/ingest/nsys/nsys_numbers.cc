@@ -6,36 +6,10 @@
 // that was (TARGET_INFO_CUDA_DEVICE), device 0 of two processes may be two GPUs.
 #include "ingest/nsys/nsys_numbers.h"
 
-#include <fmt/format.h>
-
-#include "base/error.h"
 #include "ingest/nsys/nsys_columns.h"
+#include "ingest/small_tables.h"
 
 namespace gpuwhy {
-namespace {
-
-// The number of a key: its place in a table, to which a new key is appended as make().
-template <typename Number, typename Key, typename Row, typename Make>
-Number number_in(std::vector<Row>& table, std::map<Key, Number>& numbers, const Key& key,
-                 Make make) {
-  const auto [entry, is_new] = numbers.try_emplace(key, static_cast<Number>(table.size()));
-  if (is_new) {
-    table.push_back(make());
-  }
-  return entry->second;
-}
-
-}  // namespace
-
-void require_16_bits(std::size_t num_processes, std::size_t num_devices) {
-  if (num_processes > UINT16_MAX) {
-    throw Error(ErrorKind::kInput, "the recording has more than 65,535 processes");
-  }
-  if (num_devices > kMostDevices) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("the recording has more than {} GPUs: no machine has", kMostDevices));
-  }
-}
 
 void TraceNumbers::read_device_map(const NsysTables& tables) {
   if (!tables.has("TARGET_INFO_CUDA_DEVICE")) {

@@ -31,6 +31,7 @@
 #include "ingest/nsys/nsys_numbers.h"
 #include "ingest/nsys/nsys_outline.h"
 #include "ingest/nsys/nsys_tables.h"
+#include "ingest/small_tables.h"
 #include "ingest/sqlite/sqlite_file.h"
 
 namespace gpuwhy {
@@ -300,12 +301,19 @@ class Loader {
     // From here on single-threaded: chunk-local numbers become global ones.
     numbers_.read_device_map(tables_);
     join_gpu_keys(kernels, kernel_keys, 0, trace_.kernels);
-    join_shapes(kernels, kernel_keys);
-    join_nodes(kernels, kernel_keys);
+    join_column(
+        kernels, kernel_keys, &ChunkKeys::shapes, trace_.kernels.shape, {},
+        [this](const ChunkKeys&, const LaunchShape& shape) { return numbers_.shape(shape); });
+    join_column(
+        kernels, kernel_keys, &ChunkKeys::nodes, trace_.kernels.graph_node, {kNoNode},
+        [this](const ChunkKeys& mine, const NodeKey& key) {
+          return numbers_.node({key.node, numbers_.process(mine.processes.keys[key.process])});
+        });
     join_gpu_keys(copies, copy_keys, 0, trace_.copies);
     join_gpu_keys(memsets, memset_keys, first_memset, trace_.copies);
     join_gpu_keys(graphs, graph_keys, 0, trace_.graphs);
-    join_threads(calls, call_keys);
+    join_column(calls, call_keys, &ChunkKeys::threads, trace_.api_calls.thread, {},
+                [this](const ChunkKeys&, std::uint64_t tid) { return numbers_.thread(tid); });
     for (std::uint32_t& thread : trace_.ranges.thread.span()) {
       thread = numbers_.thread(range_threads_[thread]);
     }
@@ -506,36 +514,18 @@ class Loader {
     });
   }
 
-  // Chunks were read in parallel and number their shapes on their own. Joining them in order makes
-  // the numbers independent of the threads.
-  void join_shapes(const TableScan& scan, const std::vector<ChunkKeys>& keys) {
+  // Chunks were read in parallel and numbered their keys on their own. Joining them in order makes
+  // the numbers of a column independent of the threads. `numbers` are those without a key.
+  template <typename Key, typename T, typename NumberOf>
+  static void join_column(const TableScan& scan, const std::vector<ChunkKeys>& keys,
+                          Dictionary<Key> ChunkKeys::*of, Column<T>& column,
+                          const std::vector<T>& numbers, NumberOf number_of) {
     each_chunk(scan, keys, [&](const ChunkKeys& mine, std::size_t first, std::size_t num_rows) {
-      std::vector<std::uint32_t> shapes;
-      for (const LaunchShape& shape : mine.shapes.keys) {
-        shapes.push_back(numbers_.shape(shape));
+      std::vector<T> joined = numbers;
+      for (const Key& key : (mine.*of).keys) {
+        joined.push_back(number_of(mine, key));
       }
-      renumber(trace_.kernels.shape.span().subspan(first, num_rows), shapes);
-    });
-  }
-
-  void join_nodes(const TableScan& scan, const std::vector<ChunkKeys>& keys) {
-    each_chunk(scan, keys, [&](const ChunkKeys& mine, std::size_t first, std::size_t num_rows) {
-      std::vector<std::uint32_t> nodes = {kNoNode};
-      for (const NodeKey& key : mine.nodes.keys) {
-        nodes.push_back(
-            numbers_.node({key.node, numbers_.process(mine.processes.keys[key.process])}));
-      }
-      renumber(trace_.kernels.graph_node.span().subspan(first, num_rows), nodes);
-    });
-  }
-
-  void join_threads(const TableScan& scan, const std::vector<ChunkKeys>& keys) {
-    each_chunk(scan, keys, [&](const ChunkKeys& mine, std::size_t first, std::size_t num_rows) {
-      std::vector<std::uint32_t> threads;
-      for (const std::uint64_t global_tid : mine.threads.keys) {
-        threads.push_back(numbers_.thread(global_tid));
-      }
-      renumber(trace_.api_calls.thread.span().subspan(first, num_rows), threads);
+      renumber(column.span().subspan(first, num_rows), joined);
     });
   }
 
