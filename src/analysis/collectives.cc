@@ -86,8 +86,8 @@ std::vector<std::uint32_t> communication_rows(const Trace& trace, const Rules& r
     return std::tuple(kernels.device[a], kernels.start_ns[a], a) <
            std::tuple(kernels.device[b], kernels.start_ns[b], b);
   };
-  if (!std::is_sorted(rows.begin(), rows.end(), order)) {
-    std::sort(rows.begin(), rows.end(), order);
+  if (!std::ranges::is_sorted(rows, order)) {
+    std::ranges::sort(rows, order);
   }
   return rows;
 }

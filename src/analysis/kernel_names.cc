@@ -99,8 +99,8 @@ std::string without_namespaces_and_casts(std::string_view name) {
       i += kUnnamed.size() - 1;
       continue;
     }
-    const auto cast = std::find_if(std::begin(kCasts), std::end(kCasts),
-                                   [&](std::string_view c) { return rest.starts_with(c); });
+    const auto cast =
+        std::ranges::find_if(kCasts, [&](std::string_view c) { return rest.starts_with(c); });
     if (cast != std::end(kCasts)) {
       i += cast->size() - 1;
       continue;
@@ -221,8 +221,7 @@ std::vector<std::string> short_kernel_names(const std::vector<std::string>& name
     }
   }
   // By full name, so that the numbers do not depend on the order of the table.
-  std::sort(open.begin(), open.end(),
-            [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
+  std::ranges::sort(open, [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
   std::map<std::string, int> used;
   for (const std::size_t i : open) {
     result[i] = fmt::format("{} #{}", result[i], ++used[result[i]]);

@@ -48,9 +48,8 @@ std::optional<LayerName> layer_of(std::string_view module) {
     const auto index =
         line == std::string_view::npos ? std::nullopt : index_of(module.substr(line + 1));
     const std::string_view name = module.substr(0, line);
-    const bool is_layer =
-        std::any_of(std::begin(kLayerClasses), std::end(kLayerClasses),
-                    [&](std::string_view ending) { return name.ends_with(ending); });
+    const bool is_layer = std::ranges::any_of(
+        kLayerClasses, [&](std::string_view ending) { return name.ends_with(ending); });
     return index && is_layer ? std::optional(LayerName{name, *index}) : std::nullopt;
   }
   std::size_t start = 0;

@@ -66,8 +66,8 @@ NameSays says_of(std::string_view name) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const auto has = [&](std::initializer_list<const char*> words) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](const char* word) { return text.find(word) != std::string::npos; });
+    return std::ranges::any_of(
+        words, [&](const char* word) { return text.find(word) != std::string::npos; });
   };
   // A model's decoder does not mean decode.
   const auto has_decode = [&] {
@@ -218,7 +218,7 @@ class StreamSteps {
     for (const PassWork& work : works_) {
       times_ns.push_back(work.product_ns);
     }
-    std::sort(times_ns.begin(), times_ns.end());
+    std::ranges::sort(times_ns);
     std::size_t num_short = times_ns.size();
     for (std::size_t i = kLeastAfterLong; i < times_ns.size(); ++i) {
       if (times_ns[i] / kLongFactor >= times_ns[i - 1]) {
@@ -348,8 +348,8 @@ class StreamSteps {
 
 // Why no pass of the recording can have a kind; empty: they may.
 std::string refusal_of(const Structure& structure) {
-  const bool is_training = std::any_of(structure.kinds.begin(), structure.kinds.end(),
-                                       [](const ModelPassKind& kind) { return kind.is_backward; });
+  const bool is_training = std::ranges::any_of(
+      structure.kinds, [](const ModelPassKind& kind) { return kind.is_backward; });
   return is_training ? "backward passes: this is training" : "";
 }
 
@@ -480,7 +480,7 @@ std::vector<std::uint32_t> steps_of(const KernelStream& stream, const ModelPass&
       }
     }
   }
-  std::sort(steps.begin(), steps.end());
+  std::ranges::sort(steps);
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   return steps;
 }

@@ -135,9 +135,8 @@ class SlowFinder {
         longest.push_back(&timed);
       }
     }
-    std::sort(longest.begin(), longest.end(), [](const TimedPass* a, const TimedPass* b) {
-      return std::pair(-a->length_ns, a->pass->start_ns) <
-             std::pair(-b->length_ns, b->pass->start_ns);
+    std::ranges::sort(longest, {}, [](const TimedPass* one) {
+      return std::pair(-one->length_ns, one->pass->start_ns);
     });
     longest.resize(std::min(longest.size(), kMostSlow));
     for (const TimedPass* timed : longest) {
@@ -198,9 +197,8 @@ class SlowFinder {
         causes.push_back({part, layer, layer, time_ns});
       }
     }
-    std::sort(causes.begin(), causes.end(), [](const SlowCause& a, const SlowCause& b) {
-      return std::tuple(-a.extra_ns, a.first_layer, a.part) <
-             std::tuple(-b.extra_ns, b.first_layer, b.part);
+    std::ranges::sort(causes, {}, [](const SlowCause& one) {
+      return std::tuple(-one.extra_ns, one.first_layer, one.part);
     });
     causes.resize(std::min(causes.size(), kMostCauses));
     std::erase_if(causes, [&](const SlowCause& cause) { return 10 * cause.extra_ns < sum_ns; });

@@ -538,8 +538,8 @@ void mark_drafts(const Trace& trace, std::vector<EngineSteps::Step>& steps) {
   for (auto& [thread, index] : drafts) {
     index.prepare();
   }
-  const bool has_verify = std::any_of(
-      steps.begin(), steps.end(), [](const auto& step) { return step.marker.stage == "verify"; });
+  const bool has_verify =
+      std::ranges::any_of(steps, [](const auto& step) { return step.marker.stage == "verify"; });
   for (EngineSteps::Step& step : steps) {
     const auto index = drafts.find(trace.ranges.thread[step.row]);
     const bool is_inside =

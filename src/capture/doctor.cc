@@ -165,7 +165,7 @@ Check check_counter_clients(const Facts& facts) {
   if (clients.empty()) {
     return {"counter_clients", kOk, "no other profiler is running", ""};
   }
-  const bool has_dcgm = std::any_of(clients.begin(), clients.end(), [](const std::string& client) {
+  const bool has_dcgm = std::ranges::any_of(clients, [](const std::string& client) {
     return client.starts_with("nv-hostengine") || client.starts_with("dcgm");
   });
   return {"counter_clients", kWarn,
@@ -183,8 +183,7 @@ Check check_gpu_sharing(const Facts& facts) {
     return {"gpu_sharing", kWarn, "MPS is running: ncu's behaviour under it is undefined",
             "echo quit | nvidia-cuda-mps-control"};
   }
-  if (std::any_of(machine.gpus.begin(), machine.gpus.end(),
-                  [](const GpuFacts& gpu) { return gpu.mig_enabled; })) {
+  if (std::ranges::any_of(machine.gpus, [](const GpuFacts& gpu) { return gpu.mig_enabled; })) {
     return {"gpu_sharing", kWarn,
             "MIG is on: clocks cannot be locked, and a slice has only part of the GPU's peaks",
             "sudo nvidia-smi -mig 0, if no other user needs the slices"};
@@ -197,12 +196,10 @@ Check check_persistence(const Facts& facts) {
   if (gpus.empty()) {
     return {"gpu_persistence", kSkip, "needs a GPU", ""};
   }
-  if (std::any_of(gpus.begin(), gpus.end(),
-                  [](const GpuFacts& gpu) { return !gpu.persistence_enabled; })) {
+  if (std::ranges::any_of(gpus, [](const GpuFacts& gpu) { return !gpu.persistence_enabled; })) {
     return {"gpu_persistence", kSkip, "the driver does not say", ""};
   }
-  if (std::all_of(gpus.begin(), gpus.end(),
-                  [](const GpuFacts& gpu) { return *gpu.persistence_enabled; })) {
+  if (std::ranges::all_of(gpus, [](const GpuFacts& gpu) { return *gpu.persistence_enabled; })) {
     return {"gpu_persistence", kOk, "persistence mode is on", ""};
   }
   return {"gpu_persistence", kWarn,

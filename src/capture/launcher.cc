@@ -55,7 +55,7 @@ std::optional<std::int64_t> number_in(const System& system, const char* name) {
 
 bool is_name(const std::string& text) {
   return !text.empty() && text.size() <= kLongestId && text[0] != '.' && text[0] != '-' &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+         std::ranges::all_of(text, [](unsigned char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                   c == '.' || c == '_' || c == '-';
          });

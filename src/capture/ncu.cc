@@ -132,10 +132,10 @@ void check_metrics(const System& system, const NcuTool& ncu,
     return;  // ncu did not list its names, so they cannot be checked
   }
   for (const std::string& metric : metrics) {
-    const bool is_listed_kind =
-        metric.find(':') == std::string::npos &&
-        std::none_of(std::begin(kUnlistedMetrics), std::end(kUnlistedMetrics),
-                     [&](std::string_view start) { return metric.starts_with(start); });
+    const bool is_listed_kind = metric.find(':') == std::string::npos &&
+                                std::ranges::none_of(kUnlistedMetrics, [&](std::string_view start) {
+                                  return metric.starts_with(start);
+                                });
     if (is_listed_kind && !known.contains(metric.substr(0, metric.find('.')))) {
       throw unknown_name(Reason::kUnknownMetric, "metric", metric.substr(0, metric.find('.')),
                          known, "ncu --query-metrics --chips CHIP");

@@ -72,15 +72,14 @@ std::vector<RunningProcess> all_processes(const System& system) {
       }
     }
   }
-  std::sort(found.begin(), found.end(),
-            [](const RunningProcess& a, const RunningProcess& b) { return a.pid < b.pid; });
+  std::ranges::sort(found, {}, &RunningProcess::pid);
   return found;
 }
 
 bool is_profiler(const RunningProcess& process) {
   constexpr std::string_view kTools[] = {"nsys", "ncu", "TreeLauncher", "QdstrmImporter"};
-  return std::any_of(std::begin(kTools), std::end(kTools),
-                     [&](std::string_view start) { return process.name.starts_with(start); });
+  return std::ranges::any_of(
+      kTools, [&](std::string_view start) { return process.name.starts_with(start); });
 }
 
 std::vector<RunningProcess> descendants() {

@@ -81,8 +81,7 @@ StageMark parse_mark(std::string_view text) {
 }
 
 const SeenMark* find_seen(const std::vector<SeenMark>& seen, const StageMark& mark) {
-  const auto found =
-      std::find_if(seen.begin(), seen.end(), [&](const SeenMark& s) { return s.mark == mark; });
+  const auto found = std::ranges::find_if(seen, [&](const SeenMark& s) { return s.mark == mark; });
   return found == seen.end() ? nullptr : &*found;
 }
 

@@ -48,8 +48,8 @@ std::string either(const std::vector<std::string>& words) {
 std::string kinds_text(const std::vector<FormatInfo>& formats) {
   std::vector<std::pair<std::string_view, std::vector<std::string>>> tools;
   for (const FormatInfo& format : formats) {
-    auto tool = std::find_if(tools.begin(), tools.end(),
-                             [&](const auto& known) { return known.first == format.tool; });
+    auto tool =
+        std::ranges::find_if(tools, [&](const auto& known) { return known.first == format.tool; });
     if (tool == tools.end()) {
       tool = tools.insert(tools.end(), {format.tool, {}});
     }
@@ -132,8 +132,8 @@ CounterFiles counter_files_in(const std::filesystem::path& path) {
     }
   }
   // Reports come first: their values are not rounded.
-  std::sort(found.files.begin(), found.files.end());
-  std::sort(found.closed.begin(), found.closed.end());
+  std::ranges::sort(found.files);
+  std::ranges::sort(found.closed);
   return found;
 }
 

@@ -107,9 +107,9 @@ bool fits(const GpuSpec& gpu, const GpuAttributes& attributes) {
   // Labels say GB and mean GiB; up to a tenth is reserved.
   const double memory_gb = static_cast<double>(attributes.memory_bytes) / static_cast<double>(kGiB);
   const bool fits_memory =
-      attributes.memory_bytes == 0 ||
-      std::any_of(gpu.memory_gb.begin(), gpu.memory_gb.end(),
-                  [&](double label) { return std::fabs(memory_gb / label - 1) < 0.10; });
+      attributes.memory_bytes == 0 || std::ranges::any_of(gpu.memory_gb, [&](double label) {
+        return std::fabs(memory_gb / label - 1) < 0.10;
+      });
   return fits_memory && (attributes.sms == 0 || attributes.sms == gpu.sms);
 }
 

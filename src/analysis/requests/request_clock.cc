@@ -89,7 +89,7 @@ class OffsetSearch {
         sorted.push_back(time);
       }
     }
-    std::sort(sorted.begin(), sorted.end());  // rows may be in any order
+    std::ranges::sort(sorted);  // rows may be in any order
     for (std::size_t i = 0; i < sorted.size(); i += stride) {
       arrivals_.push_back(sorted[i]);
     }

@@ -76,8 +76,8 @@ class Joiner {
 
  private:
   bool names_slots() const {
-    return loop_.names_slots() && std::any_of(requests_.slot.begin(), requests_.slot.end(),
-                                              [](std::int64_t slot) { return slot != kNoCount; });
+    return loop_.names_slots() &&
+           std::ranges::any_of(requests_.slot, [](std::int64_t slot) { return slot != kNoCount; });
   }
 
   OffsetBounds bounds_at(const JoinTimes& times) const {

@@ -197,7 +197,7 @@ class KinetoLoader {
       }
       ranks.push_back(*number);
     }
-    std::sort(ranks.begin(), ranks.end());
+    std::ranges::sort(ranks);
     return ranks;
   }
 
@@ -209,10 +209,10 @@ class KinetoLoader {
       const auto name = one.is_object() ? one.find("name") : one.end();
       return name != one.end() && name->is_string() ? name->get<std::string>() : std::string();
     };
-    const bool are_alike = std::all_of(
-        all.begin(), all.end(), [&](const Json& one) { return name_of(one) == name_of(all[0]); });
+    const bool are_alike =
+        std::ranges::all_of(all, [&](const Json& one) { return name_of(one) == name_of(all[0]); });
     for (DeviceInfo& device : trace_.devices) {
-      const auto found = std::find_if(all.begin(), all.end(), [&](const Json& one) {
+      const auto found = std::ranges::find_if(all, [&](const Json& one) {
         return integer_member(one, "id") == static_cast<std::int64_t>(device.ordinal);
       });
       if (found == all.end() && (all.empty() || !are_alike)) {
@@ -236,17 +236,16 @@ class KinetoLoader {
   void find_runtimes() {
     constexpr std::string_view kHipKernels[] = {"Cijk_", "_gfx9", "ck_tile", "aiter", "rocblas"};
     const auto has = [&](const auto& names, const auto& fits) {
-      return std::any_of(names.begin(), names.end(),
-                         [&](StringId name) { return fits(trace_.strings[name]); });
+      return std::ranges::any_of(names, [&](StringId name) { return fits(trace_.strings[name]); });
     };
     const auto begins = [&](std::string_view word) {
       return has(trace_.api_calls.name,
                  [&](std::string_view name) { return name.starts_with(word); });
     };
     const auto is_hip_kernel = [&](std::string_view name) {
-      return std::any_of(
-          std::begin(kHipKernels), std::end(kHipKernels),
-          [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
+      return std::ranges::any_of(kHipKernels, [&](std::string_view word) {
+        return name.find(word) != std::string_view::npos;
+      });
     };
     for (DeviceInfo& device : trace_.devices) {
       if (device.name.empty()) {

@@ -68,7 +68,7 @@ std::vector<std::int64_t> ranks_in(std::string_view text) {
     }
     ranks.push_back(*rank);
   }
-  std::sort(ranks.begin(), ranks.end());
+  std::ranges::sort(ranks);
   return ranks;
 }
 
@@ -303,7 +303,7 @@ std::uint16_t KinetoTrace::launching_process() {
 }
 
 void KinetoTrace::mark_graph_nodes() {
-  std::sort(graph_launches_.begin(), graph_launches_.end());
+  std::ranges::sort(graph_launches_);
   for (std::size_t row = 0; row < trace_.kernels.size(); ++row) {
     const bool is_launched_so = std::binary_search(graph_launches_.begin(), graph_launches_.end(),
                                                    trace_.kernels.correlation[row]);
@@ -317,17 +317,15 @@ void KinetoTrace::mark_graph_nodes() {
 void KinetoTrace::find_captured_launches() {
   std::vector<std::uint32_t> ran(trace_.kernels.correlation.begin(),
                                  trace_.kernels.correlation.end());
-  std::sort(ran.begin(), ran.end());
+  std::ranges::sort(ran);
   for (const auto& [correlation, launch] : launches_) {
     if (!std::binary_search(ran.begin(), ran.end(), correlation)) {
       trace_.captured_launches.push_back(launch);
     }
   }
-  std::sort(trace_.captured_launches.begin(), trace_.captured_launches.end(),
-            [](const CapturedLaunch& a, const CapturedLaunch& b) {
-              return std::tuple(a.thread, a.time_ns, a.kernel) <
-                     std::tuple(b.thread, b.time_ns, b.kernel);
-            });
+  std::ranges::sort(trace_.captured_launches, {}, [](const CapturedLaunch& one) {
+    return std::tuple(one.thread, one.time_ns, one.kernel);
+  });
 }
 
 void KinetoTrace::place_gpu_work() {
@@ -343,7 +341,7 @@ void KinetoTrace::place_gpu_work() {
   for (CollectiveKernel& kernel : trace_.collective_kernels) {
     kernel.process = process;
   }
-  std::sort(trace_.collective_kernels.begin(), trace_.collective_kernels.end());
+  std::ranges::sort(trace_.collective_kernels);
 }
 
 // Attributes that this format lacks are filled with their "absent" values.

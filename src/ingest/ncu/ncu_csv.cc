@@ -75,8 +75,8 @@ Headings headings_of(const Cells& cells, bool is_quoted) {
   headings.num_columns = cells.size();
   headings.is_quoted = is_quoted;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const auto* at = std::find_if(std::begin(kColumns), std::end(kColumns),
-                                  [&](const auto& column) { return column.first == cells[i]; });
+    const auto* at = std::ranges::find_if(
+        kColumns, [&](const auto& column) { return column.first == cells[i]; });
     if (at != std::end(kColumns)) {
       headings.known.emplace_back(i, at->second);
       headings.has_metric_name |= at->first == "Metric Name";

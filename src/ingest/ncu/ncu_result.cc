@@ -173,7 +173,7 @@ void ResultReader::read_nvtx(pbf_reader message, CounterResult& result) {
                 std::pair<std::uint64_t, StringId>& known = domains.emplace_back();
                 read_fields(domain, whole(1, known.first), name(2, known.second));
               }));
-  std::sort(domains.begin(), domains.end());
+  std::ranges::sort(domains);
   read_fields(message, inner(2, [&](pbf_reader thread) { read_thread(thread, domains, result); }),
               inner(3, [&](pbf_reader range) {
                 read_range_domain(range, domains, RangeKind::kStartEnd, 0, result);

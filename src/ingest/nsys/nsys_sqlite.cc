@@ -189,7 +189,7 @@ class Loader {
       tables_.file().query(
           "SELECT timestamp, text FROM DIAGNOSTIC_EVENT WHERE severity >= 2",
           [&](const auto& row) { messages.emplace_back(row[0].as_integer(), row[1].as_text()); });
-      std::sort(messages.begin(), messages.end());
+      std::ranges::sort(messages);
       for (auto& [time, text] : messages) {
         capture.messages.push_back(std::move(text));
       }

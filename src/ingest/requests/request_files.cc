@@ -183,7 +183,7 @@ void RequestTable::add(RequestRow row) {
   };
   if (is_wild(row.sent_ns) || is_wild(row.received_ns) || is_wild(row.scheduled_ns) ||
       is_wild(row.first_token_ns) || is_wild(row.done_ns) ||
-      std::any_of(row.token_ns.begin(), row.token_ns.end(), is_wild)) {
+      std::ranges::any_of(row.token_ns, is_wild)) {
     skip("has a time beyond all reason");
     return;
   }
