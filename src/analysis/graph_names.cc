@@ -24,6 +24,7 @@
 #include "analysis/host_scopes.h"
 #include "analysis/kernel_alignment.h"
 #include "analysis/operator_names.h"
+#include "base/list_of.h"
 
 namespace gpuwhy {
 namespace {
@@ -301,11 +302,8 @@ AlignedKernels name_nodes_by_order(const Trace& capture, Trace& trace) {
   const std::vector<KnownLaunch> known = known_launches(capture);
   result.num_known = std::ssize(known);
   SharedNames names(capture.strings, trace.strings);
-  std::vector<std::uint32_t> known_kernels;
-  known_kernels.reserve(known.size());
-  for (const KnownLaunch& launch : known) {
-    known_kernels.push_back(names.number(launch.kernel));
-  }
+  auto known_kernels = list_of<std::uint32_t>(
+      known, [&](const KnownLaunch& launch) { return names.number(launch.kernel); });
   KnownLaunches aligner(std::move(known_kernels), capture_starts(capture, known));
   const std::vector<bool> is_named = named_nodes(trace);
   std::vector<Pair> pairs;

@@ -23,6 +23,7 @@
 
 #include "analysis/demangle.h"
 #include "analysis/kernel_phrases.h"
+#include "base/list_of.h"
 
 namespace gpuwhy {
 namespace {
@@ -196,11 +197,7 @@ std::string bare_kernel_name(std::string_view name) {
 }
 
 std::vector<std::string> short_kernel_names(const std::vector<std::string>& names) {
-  std::vector<Candidates> candidates;
-  candidates.reserve(names.size());
-  for (const std::string& name : names) {
-    candidates.push_back(candidates_of(name));
-  }
+  const auto candidates = list_of<Candidates>(names, candidates_of);
   std::vector<std::string> result(names.size());
   std::vector<std::size_t> open(names.size());
   for (std::size_t i = 0; i < open.size(); ++i) {

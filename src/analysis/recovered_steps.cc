@@ -25,6 +25,7 @@
 
 #include "analysis/kernel_symbols.h"
 #include "analysis/stage_times.h"
+#include "base/list_of.h"
 #include "base/median.h"
 #include "results/stage_role.h"
 
@@ -213,11 +214,7 @@ class StreamSteps {
  private:
   // Short passes are those below the first gap, or all.
   void find_short() {
-    std::vector<std::int64_t> times_ns;
-    times_ns.reserve(works_.size());
-    for (const PassWork& work : works_) {
-      times_ns.push_back(work.product_ns);
-    }
+    auto times_ns = list_of<std::int64_t>(works_, &PassWork::product_ns);
     std::ranges::sort(times_ns);
     std::size_t num_short = times_ns.size();
     for (std::size_t i = kLeastAfterLong; i < times_ns.size(); ++i) {

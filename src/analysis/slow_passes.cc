@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/list_of.h"
 #include "base/median.h"
 #include "base/units.h"
 #include "trace/device_label.h"
@@ -124,10 +125,7 @@ class SlowFinder {
   }
 
   void add(std::vector<SlowPass>& slow) const {
-    std::vector<std::int64_t> lengths;
-    for (const TimedPass& timed : passes_) {
-      lengths.push_back(timed.length_ns);
-    }
+    const auto lengths = list_of<std::int64_t>(passes_, &TimedPass::length_ns);
     const std::int64_t median_ns = lower_median(lengths).value_or(0);
     std::vector<const TimedPass*> longest;
     for (const TimedPass& timed : passes_) {
@@ -155,10 +153,8 @@ class SlowFinder {
     slow.median_ns = median_ns;
     slow.causes = causes_of(timed);
     const int num_layers = timed.pass->num_layers();
-    std::vector<std::string> texts;
-    for (const SlowCause& cause : slow.causes) {
-      texts.push_back(text_of(cause, num_layers));
-    }
+    const auto texts = list_of<std::string>(
+        slow.causes, [&](const SlowCause& cause) { return text_of(cause, num_layers); });
     slow.why = fmt::format("{}", fmt::join(texts, ", "));
     return slow;
   }

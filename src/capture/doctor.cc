@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/list_of.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "capture/nsys_leftovers.h"
@@ -101,12 +102,11 @@ Check check_driver(const Facts& facts) {
 Check check_gpus(const Facts& facts) {
   const MachineFacts& machine = facts.machine();
   if (!machine.gpus.empty()) {
-    std::vector<std::string> names;
-    for (const GpuFacts& gpu : machine.gpus) {
-      names.push_back(fmt::format(
+    const auto names = list_of<std::string>(machine.gpus, [&](const GpuFacts& gpu) {
+      return fmt::format(
           "{}: {} ({})", gpu.index, printable(gpu.name),
-          gpu.memory_bytes ? format_bytes(*gpu.memory_bytes) : "memory shared with the CPU"));
-    }
+          gpu.memory_bytes ? format_bytes(*gpu.memory_bytes) : "memory shared with the CPU");
+    });
     if (!machine.gpu_problem.empty()) {
       return {"gpus", kWarn, fmt::format("{}; but {}", fmt::join(names, ", "), machine.gpu_problem),
               "run nvidia-smi and follow what it says: one GPU may have fallen off the bus"};

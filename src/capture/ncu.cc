@@ -21,6 +21,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/list_of.h"
 #include "base/text.h"
 #include "capture/reason.h"
 #include "capture/subprocess.h"
@@ -53,11 +54,7 @@ std::string escaped_for_regex(std::string_view name) {
 
 // One expression that matches any of the names as a whole.
 std::string name_expression(const std::vector<std::string>& names) {
-  std::vector<std::string> escaped;
-  escaped.reserve(names.size());
-  for (const std::string& name : names) {
-    escaped.push_back(escaped_for_regex(name));
-  }
+  const auto escaped = list_of<std::string>(names, escaped_for_regex);
   return fmt::format("regex:^({})$", fmt::join(escaped, "|"));
 }
 

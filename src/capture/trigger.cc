@@ -20,6 +20,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/list_of.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -116,11 +117,8 @@ Error would_not_fire(const StageMark& mark, const std::vector<SeenMark>& seen) {
             fmt::format("there is no {}; range and domain are swapped", printable(mark.text())),
             fmt::format("run.gate={}:{}", printable(mark.name), printable(mark.domain))};
   }
-  std::vector<std::string> names;
-  names.reserve(seen.size());
-  for (const SeenMark& s : seen) {
-    names.push_back(printable(s.mark.text()));
-  }
+  auto names =
+      list_of<std::string>(seen, [&](const SeenMark& s) { return printable(s.mark.text()); });
   const auto guess = nearest(mark.text(), names);
   names.resize(std::min<std::size_t>(names.size(), 8));
   return {ErrorKind::kContract,

@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/list_of.h"
 #include "base/units.h"
 #include "bundle/layout.h"
 #include "ingest/small_tables.h"
@@ -283,19 +284,11 @@ std::vector<Counters> load_counter_files(const std::filesystem::path& path) {
 }
 
 std::vector<FormatInfo> recording_formats() {
-  std::vector<FormatInfo> formats;
-  for (const Importer* importer : kImporters) {
-    formats.push_back(importer->format);
-  }
-  return formats;
+  return list_of<FormatInfo>(kImporters, &Importer::format);
 }
 
 std::vector<FormatInfo> counter_formats() {
-  std::vector<FormatInfo> formats;
-  for (const CounterImporter* importer : kCounterImporters) {
-    formats.push_back(importer->format);
-  }
-  return formats;
+  return list_of<FormatInfo>(kCounterImporters, &CounterImporter::format);
 }
 
 FormatInfo format_named(std::string_view name) {

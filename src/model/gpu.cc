@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/list_of.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -161,11 +162,7 @@ std::optional<double> GpuSpec::flops_per_s(const std::string& dtype) const {
 
 std::vector<GpuSpec> gpu_table(const Json& file) {
   try {
-    std::vector<GpuSpec> table;
-    for (const Json& row : file.at("gpus")) {
-      table.push_back(row_of(row));
-    }
-    return table;
+    return list_of<GpuSpec>(file.at("gpus"), row_of);
   } catch (const Json::exception& failure) {
     throw Error(ErrorKind::kInput,
                 fmt::format("a row of hardware/gpus.yaml is not complete: {}", failure.what()));

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "analysis/requests/requests.h"
+#include "base/list_of.h"
 #include "base/units.h"
 
 namespace gpuwhy {
@@ -155,11 +156,8 @@ class Summariser {
   }
 
   std::vector<RequestOutline> all_rows() const {
-    std::vector<RequestOutline> rows;
-    rows.reserve(order_.size());
-    for (const std::uint32_t row : order_) {
-      rows.push_back(outline_of(row, false));
-    }
+    auto rows = list_of<RequestOutline>(
+        order_, [&](const std::uint32_t row) { return outline_of(row, false); });
     return rows;
   }
 

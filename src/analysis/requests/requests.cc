@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "base/list_of.h"
 #include "base/median.h"
 #include "base/units.h"
 
@@ -108,10 +109,7 @@ class Joiner {
 
   // Half a step, within reason: patterns do not tell more.
   std::int64_t slack_ns() const {
-    std::vector<std::int64_t> lengths;
-    for (const LoopStep& step : loop_.steps) {
-      lengths.push_back(step.length_ns());
-    }
+    auto lengths = list_of<std::int64_t>(loop_.steps, &LoopStep::length_ns);
     const std::int64_t step_ns = lower_median(std::move(lengths)).value_or(0);
     return has_slots_ ? std::max(kLeastSlackNs, step_ns / 2) : std::min(kLeastSlackNs, step_ns / 4);
   }

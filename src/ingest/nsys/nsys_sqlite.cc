@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/list_of.h"
 #include "base/task_graph.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -493,14 +494,11 @@ class Loader {
   void join_gpu_keys(const TableScan& scan, const std::vector<ChunkKeys>& keys, std::size_t offset,
                      Table& table) {
     each_chunk(scan, keys, [&](const ChunkKeys& mine, std::size_t first, std::size_t num_rows) {
-      std::vector<std::uint16_t> processes;
-      for (const std::uint64_t global_pid : mine.processes.keys) {
-        processes.push_back(numbers_.process(global_pid));
-      }
-      std::vector<std::uint16_t> devices;
-      for (const DeviceKey& key : mine.devices.keys) {
-        devices.push_back(numbers_.device(key));
-      }
+      const auto processes = list_of<std::uint16_t>(
+          mine.processes.keys,
+          [&](const std::uint64_t global_pid) { return numbers_.process(global_pid); });
+      const auto devices = list_of<std::uint16_t>(
+          mine.devices.keys, [&](const DeviceKey& key) { return numbers_.device(key); });
       std::vector<std::uint32_t> streams;
       for (const StreamKey& key : mine.streams.keys) {
         const DeviceKey& device = mine.devices.keys[key.device];
