@@ -24,6 +24,7 @@
 
 #include <fmt/format.h>
 
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "trace/interval_index.h"
 
@@ -584,19 +585,14 @@ void read_slots(std::string_view text, std::vector<SlotTokens>& slots) {
   text = text.substr(0, text.find_first_not_of("0123456789:,"));
   for (const std::string_view pair : split(text, ',')) {
     const std::size_t colon = std::min(pair.find(':'), pair.size());
-    SlotTokens one;
-    const auto number = [](std::string_view digits, std::int64_t& value) {
-      const char* end = digits.data() + digits.size();
-      const auto [read, failure] = std::from_chars(digits.data(), end, value);
-      return failure == std::errc() && read == end && value <= kMostTokens;
-    };
-    if (colon == pair.size() || !number(pair.substr(0, colon), one.slot) ||
-        !number(pair.substr(colon + 1), one.tokens) || one.tokens == 0 ||
+    const auto slot = parse_whole(pair.substr(0, colon));
+    const auto tokens = parse_whole(pair.substr(std::min(colon + 1, pair.size())));
+    if (!slot || !tokens || *slot > kMostTokens || *tokens > kMostTokens || *tokens == 0 ||
         slots.size() - size >= kMostSlots) {
       slots.resize(size);
       return;
     }
-    slots.push_back(one);
+    slots.push_back({*slot, *tokens});
   }
 }
 

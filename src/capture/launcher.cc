@@ -12,11 +12,11 @@
 #include "capture/launcher.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 
 namespace gpuwhy {
@@ -44,9 +44,8 @@ std::optional<std::int64_t> number_in(const System& system, const char* name) {
   if (!text) {
     return std::nullopt;
   }
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), number);
-  if (failed != std::errc() || end != text->data() + text->size() || number < 0) {
+  const auto number = parse_whole(*text);
+  if (!number || *number < 0) {
     throw Error(ErrorKind::kUsage, fmt::format("{}={}: not a whole number", name, printable(*text)),
                 "a launcher sets it; unset it where there is none");
   }
