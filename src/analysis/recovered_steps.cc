@@ -485,15 +485,8 @@ std::vector<std::uint32_t> steps_of(const KernelStream& stream, const ModelPass&
 }  // namespace
 
 std::string_view text_of(PassWorkKind work) {
-  switch (work) {
-    case PassWorkKind::kPrefill:
-      return "prefill";
-    case PassWorkKind::kDecode:
-      return "decode";
-    case PassWorkKind::kUnknown:
-      break;
-  }
-  return "";
+  constexpr std::array<std::string_view, 3> kNames = {"", "prefill", "decode"};
+  return kNames[static_cast<std::size_t>(work)];
 }
 
 void recover_steps(const Trace& trace, Structure& structure, StructureSummary& summary) {
