@@ -76,18 +76,16 @@ void TraceNumbers::read_devices(const NsysTables& tables) {
       is_old ? "TARGET_INFO_CUDA_GPU" : "TARGET_INFO_GPU",
       is_old ? column_names<OldNsysDeviceColumns>() : column_names<NsysDeviceColumns>());
   const auto fill = [&](const SqlValue* row, DeviceInfo& device) {
+    const auto number = [&](int column) {
+      return static_cast<std::uint64_t>(row[column].as_integer());
+    };
     device.name = row[NsysDeviceColumns::kName].as_text();
-    device.num_sms = static_cast<std::uint32_t>(row[NsysDeviceColumns::kNumSms].as_integer());
-    device.compute_major =
-        static_cast<std::uint32_t>(row[NsysDeviceColumns::kComputeMajor].as_integer());
-    device.compute_minor =
-        static_cast<std::uint32_t>(row[NsysDeviceColumns::kComputeMinor].as_integer());
-    device.memory_bytes = static_cast<std::uint64_t>(row[NsysDeviceColumns::kMemory].as_integer())
-                          << (is_old ? 20 : 0);
-    device.memory_bytes_per_s =
-        static_cast<std::uint64_t>(row[NsysDeviceColumns::kMemoryBandwidth].as_integer());
-    device.clock_hz = static_cast<std::uint64_t>(row[NsysDeviceColumns::kClock].as_integer()) *
-                      (is_old ? 1000 : 1);
+    device.num_sms = static_cast<std::uint32_t>(number(NsysDeviceColumns::kNumSms));
+    device.compute_major = static_cast<std::uint32_t>(number(NsysDeviceColumns::kComputeMajor));
+    device.compute_minor = static_cast<std::uint32_t>(number(NsysDeviceColumns::kComputeMinor));
+    device.memory_bytes = number(NsysDeviceColumns::kMemory) << (is_old ? 20 : 0);
+    device.memory_bytes_per_s = number(NsysDeviceColumns::kMemoryBandwidth);
+    device.clock_hz = number(NsysDeviceColumns::kClock) * (is_old ? 1000 : 1);
   };
   for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
     scan.scan(chunk, [&](std::size_t, const SqlValue* row, bool) {

@@ -239,19 +239,13 @@ class Loader {
                                            column_names<NsysGpuColumns, NsysKernelColumns>());
     make_rows(trace_.kernels, kernels.num_rows());
     std::vector<ChunkKeys> kernel_keys;
-    add_tasks(kernels, kernel_keys, tasks,
-              [this](std::size_t row, const SqlValue* values, ChunkKeys& keys) {
-                keep_kernel(row, values, keys);
-              });
+    add_tasks(kernels, kernel_keys, tasks, [this](auto&&... row) { keep_kernel(row...); });
 
     const TableScan calls =
         tables_.scan("CUPTI_ACTIVITY_KIND_RUNTIME", column_names<NsysCallColumns>());
     make_rows(trace_.api_calls, calls.num_rows());
     std::vector<ChunkKeys> call_keys;
-    add_tasks(calls, call_keys, tasks,
-              [this](std::size_t row, const SqlValue* values, ChunkKeys& keys) {
-                keep_call(row, values, keys);
-              });
+    add_tasks(calls, call_keys, tasks, [this](auto&&... row) { keep_call(row...); });
 
     // Copies and memsets share columns; memsets come after the copies.
     const TableScan copies =
