@@ -148,7 +148,7 @@ class PartCosts {
 
   // `parts` are the attention kernels of one layer: the longest stands for all of them.
   void add_attention(const std::vector<PartSummary*>& parts) const {
-    PartSummary& part = **std::ranges::max_element(parts, {}, &auto ::total_ns);
+    PartSummary& part = **std::ranges::max_element(parts, {}, &PartSummary::total_ns);
     double total_ns = 0;
     for (const PartSummary* one : parts) {
       total_ns += static_cast<double>(one->total_ns);
