@@ -14,9 +14,9 @@ namespace gpuwhy {
 // Time of one part of the model on one GPU, over its whole passes.
 struct PartUse {
   std::string device;
-  std::string pass;         // of PassSummary
-  std::string block;        // of PartSummary
-  std::string part;         // of PartSummary
+  std::string pass;         // of PassRow
+  std::string block;        // of LayerPartRow
+  std::string part;         // of LayerPartRow
   std::int64_t passes = 0;  // of this kind on this GPU
   std::int64_t launches = 0;
   std::int64_t total_ns = 0;

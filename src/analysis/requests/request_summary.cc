@@ -47,8 +47,6 @@ RequestTimes times_of(std::vector<std::int64_t> values) {
   return times;
 }
 
-constexpr std::array kToldNames = {"named", "inferred", "last_step", "not"};  // by RequestTold
-
 class Summariser {
  public:
   Summariser(const JoinedRequests& joined, const Analysis& analysis)

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "trace/graph_annotations.h"
+#include "trace/node_annotations.h"
 
 namespace gpuwhy {
 

@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "model/conventions.h"
 #include "model/gpu.h"
 #include "model/llm.h"
 #include "model/lower_bound.h"
 #include "model/placement.h"
+#include "report/document.h"
 
 namespace gpuwhy {
 
@@ -37,7 +39,7 @@ struct ModelAnswer {
   std::vector<ConventionRow> conventions;
 };
 
-std::string model_text(const ModelAnswer& answer, std::size_t width);
-std::string model_json(const ModelAnswer& answer);
+Json model_json(const ModelAnswer& answer);
+Document model_document(const ModelAnswer& answer);
 
 }  // namespace gpuwhy

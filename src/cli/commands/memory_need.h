@@ -10,8 +10,8 @@
 
 namespace gpuwhy {
 
-// gpuwhy analyze --plan: what reading these files will take, from their first bytes alone.
-struct PlanRequest {
+// gpuwhy analyze --memory-need: what reading these files will take, from their first bytes alone.
+struct NeedRequest {
   std::vector<std::string> files;
   std::string out;                                  // empty: nothing is written
   std::uint64_t trace_budget_bytes = 0;             // 0: no trace.pftrace is written
@@ -20,6 +20,6 @@ struct PlanRequest {
   bool json = false;
 };
 // kExitOk if they fit, else kExitEnvironment.
-int print_plan(const PlanRequest& options, Context& context);
+int print_memory_need(const NeedRequest& options, Context& context);
 
 }  // namespace gpuwhy

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A plan holds: the peak that `analyze --plan` names is at least what the analysis then takes, and at most twice that;
+"""A plan holds: the peak that `analyze --memory-need` names is at least what the analysis then takes, and at most twice that;
 a limit that is accepted is kept, by the resident set and by no figure; one that is too small is refused. The same of several
 files of a job, which are read at the same time only as far as that fits.
 """
@@ -59,7 +59,7 @@ def check_job(program, make_trace, directory):
         return peak_of([program, "analyze", *map(str, files), *map(str, more)])
 
     def plan_of(*more):
-        _, code, printed = analyze("--plan", "--json", *more)
+        _, code, printed = analyze("--memory-need", "--json", *more)
         assert code == 0, printed
         return json.loads(printed)
 
@@ -92,7 +92,7 @@ def main():
             return peak_of([arguments.program, "analyze", str(trace), *map(str, more)])
 
         def plan_of(*more):
-            peak, code, printed = analyze("--plan", "--json", *more)
+            peak, code, printed = analyze("--memory-need", "--json", *more)
             assert code == 0, printed
             assert peak < 40e6, f"a plan took {peak} bytes itself"
             return json.loads(printed)
@@ -129,7 +129,7 @@ def main():
         measured, code, printed = analyze("--out", directory / "none", "--memory-limit", limit - 1)
         assert code == 5 and "are allowed" in printed and str(limit) in printed, (code, printed)
         assert measured < 40e6 and not (directory / "none").exists()
-        _, code, printed = analyze("--plan", "--out", directory / "none", "--memory-limit", limit - 1)
+        _, code, printed = analyze("--memory-need", "--out", directory / "none", "--memory-limit", limit - 1)
         assert code == 5, printed
 
         # Of rows as wide as real exports have them the file is larger than what is kept: it must not count as memory.
