@@ -85,7 +85,7 @@ def json_sources(source):
 
 def violations(source):
     layers = allowed_includes(source)
-    formats = {name: path.relative_to(source) for path in (source / "src/ingest").glob("*.cc")
+    formats = {name: path.relative_to(source) for path in (source / "src/ingest").rglob("*.cc")
                for name in FORMAT.findall(path.read_text())}
     layout = COMMENT.sub("", (source / "src" / LAYOUT).read_text())
     file_names = {name for _, name in LITERAL.findall(INCLUDE.sub("", layout)) if "." in name}

@@ -4,63 +4,26 @@
 //
 // The file is untrusted: a value of another type than its member is an error that names the key. A
 // null or missing key leaves its member unchanged.
-#include <functional>
-
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "report/metric_catalog.h"
 #include "report/metric_fields.h"
+#include "results/row_json.h"
 
 namespace gpuwhy {
+
+// Found where JSON of rows is made, by their arguments.
+inline const char* id_of(Severity severity) {
+  return kSeverities[static_cast<std::size_t>(severity)];
+}
+inline Json json_form(const std::optional<CountersMetrics>& counters) {
+  return counters ? object_json(*counters)
+                  : Json{{"kernels", nullptr}, {"reason", "needs an ncu capture"}};
+}
+
 namespace {
-
-constexpr const char* kNoCounters = "needs an ncu capture";
-
-template <typename T>
-Json value_json(const T& value, const Field& field);
-
-template <typename T>
-Json object_json(const T& object, Json json = Json::object()) {
-  describe(&object, [&](const char* key, auto member, const Field& field) {
-    json.emplace(key, value_json(std::invoke(member, object), field));
-  });
-  return json;
-}
-
-// JSON of a value by its type. Types with a form of their own come before the general cases.
-template <typename T>
-Json value_json(const T& value, const Field& field) {
-  if constexpr (kIsText<T>) {
-    const std::string& text = text_of_member(value);
-    return field.is_null_if_empty ? text_or_null(text) : Json(text);
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    return value;
-  } else if constexpr (std::is_same_v<T, Severity>) {
-    return kSeverities[static_cast<std::size_t>(value)];
-  } else if constexpr (std::is_same_v<T, std::optional<CountersMetrics>>) {
-    return value ? object_json(*value) : Json{{"kernels", nullptr}, {"reason", kNoCounters}};
-  } else if constexpr (std::is_same_v<T, BucketTimes>) {
-    Json json = Json::object();
-    for (std::size_t i = 0; i < kNumBuckets; ++i) {
-      json.emplace(kBucketNames[i], value[i]);
-    }
-    return json;
-  } else if constexpr (std::is_same_v<T, NumberPair>) {
-    return Json::array({value.first, value.second});
-  } else if constexpr (kIsOptional<T>) {
-    return value ? value_json(*value, field) : Json(nullptr);
-  } else if constexpr (kIsList<T>) {
-    Json json = Json::array();
-    for (const auto& item : value) {
-      json.push_back(value_json(item, {}));
-    }
-    return json;
-  } else {
-    return object_json(value);
-  }
-}
 
 // The position of a value in the file; converted to text only for an error.
 struct Place {

@@ -44,7 +44,13 @@ struct Field {
   std::size_t least_items = 0;    // of an array
   std::size_t most_items = SIZE_MAX;
   std::span<const char* const> words = {};  // all it may say; empty: anything
+  unsigned forms = 0;                       // kForm...: where it stands beside metrics.json
+  std::string_view form_name = {};          // what those call it; empty: as its key
 };
+
+// Forms of rows that hold some of their fields only.
+inline constexpr unsigned kFormRanks = 1;    // summaries of ranks
+inline constexpr unsigned kFormHistory = 2;  // tables of a history
 
 constexpr Field number(std::string_view unit, std::string_view count, std::string_view sources,
                        std::string_view formula, std::string_view text) {
@@ -82,6 +88,11 @@ constexpr Field items(Field field, std::size_t least, std::size_t most = SIZE_MA
 }
 constexpr Field one_of(Field field, std::span<const char* const> words) {
   field.words = words;
+  return field;
+}
+constexpr Field in(unsigned forms, Field field, std::string_view name = {}) {
+  field.forms = forms;
+  field.form_name = name;
   return field;
 }
 
