@@ -160,7 +160,7 @@ Metrics write_run_report(const RunSetup& setup, PassRunner& runner,
   folder.directory = artifacts.root();
   folder.beside = files_beside(artifacts);
   folder.trace_budget_bytes = options.has_trace ? kTraceBudgetBytes : 0;
-  folder.kernel_rows = static_cast<std::size_t>(setup.options.common.top_n_kernels);
+  folder.kernel_rows = static_cast<std::size_t>(setup.options.top_n_kernels);
   folder.may_lack_exports = true;  // a full disk must not cost the report
   folder.run = {environment_of(setup.machine), contract_of(breaches), std::nullopt,
                 runner.command_line()};

@@ -43,9 +43,9 @@ int run_export(const ExportRequest& options, Context& context) {
 
 Command export_command() {
   auto options = std::make_shared<ExportRequest>();
-  Command command;
-  command.name = "export";
-  command.summary = "Convert a recording for Perfetto, pprof, Chrome or data tools";
+  Command command =
+      command_of("export", "Convert a recording for Perfetto, pprof, Chrome or data tools", options,
+                 run_export);
   command.options = {
       required({"FILE", "", recording_kinds(false) + ", or a bundle; several: ranks of one job",
                 &options->files}),
@@ -66,7 +66,6 @@ Command export_command() {
       "  gpuwhy export run.sqlite\n"
       "  gpuwhy export gpuwhy-runs/20261115-101500 --format pprof --out kernels.pb.gz\n"
       "  gpuwhy export run.sqlite --format parquet --out tables\n";
-  command.run = [options](Context& context) { return run_export(*options, context); };
   return command;
 }
 

@@ -115,9 +115,8 @@ int run_report(const ReportCommandOptions& given, Context& context) {
 
 Command report_command() {
   auto options = std::make_shared<ReportCommandOptions>();
-  Command command;
-  command.name = "report";
-  command.summary = "Show the report of a bundle or recording, whole or in part";
+  Command command = command_of(
+      "report", "Show the report of a bundle or recording, whole or in part", options, run_report);
   command.options = {
       required({"BUNDLE", "", "A bundle, a metrics.json, or a recording; several: ranks of one job",
                 &options->files}),
@@ -143,7 +142,6 @@ Command report_command() {
   command.examples =
       "  gpuwhy report gpuwhy-runs/20261115-101500\n"
       "  gpuwhy report run.sqlite --section findings,ledger --format md\n";
-  command.run = [options](Context& context) { return run_report(*options, context); };
   return command;
 }
 
