@@ -102,10 +102,11 @@ Check check_gpus(const Facts& facts) {
   const MachineFacts& machine = facts.machine();
   if (!machine.gpus.empty()) {
     std::vector<std::string> names;
-    for (const GpuFacts& gpu : machine.gpus) {
-      names.push_back(fmt::format(
-          "{}: {} ({})", gpu.index, printable(gpu.name),
-          gpu.memory_bytes ? format_bytes(*gpu.memory_bytes) : "memory shared with the CPU"));
+    for (const MachineGpu& gpu : machine.gpus) {
+      names.push_back(fmt::format("{}: {} ({})", gpu.index, printable(gpu.name),
+                                  gpu.memory_bytes
+                                      ? format_bytes(static_cast<std::uint64_t>(*gpu.memory_bytes))
+                                      : "memory shared with the CPU"));
     }
     if (!machine.gpu_problem.empty()) {
       return {"gpus", kWarn, fmt::format("{}; but {}", fmt::join(names, ", "), machine.gpu_problem),
@@ -184,7 +185,7 @@ Check check_gpu_sharing(const Facts& facts) {
             "echo quit | nvidia-cuda-mps-control"};
   }
   if (std::any_of(machine.gpus.begin(), machine.gpus.end(),
-                  [](const GpuFacts& gpu) { return gpu.mig_enabled; })) {
+                  [](const MachineGpu& gpu) { return gpu.mig_enabled; })) {
     return {"gpu_sharing", kWarn,
             "MIG is on: clocks cannot be locked, and a slice has only part of the GPU's peaks",
             "sudo nvidia-smi -mig 0, if no other user needs the slices"};
@@ -198,11 +199,11 @@ Check check_persistence(const Facts& facts) {
     return {"gpu_persistence", kSkip, "needs a GPU", ""};
   }
   if (std::any_of(gpus.begin(), gpus.end(),
-                  [](const GpuFacts& gpu) { return !gpu.persistence_enabled; })) {
+                  [](const MachineGpu& gpu) { return !gpu.persistence_enabled; })) {
     return {"gpu_persistence", kSkip, "the driver does not say", ""};
   }
   if (std::all_of(gpus.begin(), gpus.end(),
-                  [](const GpuFacts& gpu) { return *gpu.persistence_enabled; })) {
+                  [](const MachineGpu& gpu) { return *gpu.persistence_enabled; })) {
     return {"gpu_persistence", kOk, "persistence mode is on", ""};
   }
   return {"gpu_persistence", kWarn,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // gpuwhy export: a recording for the tools people already use.
-#include "cli/commands/export.h"
-
 #include <memory>
 
 #include <fmt/format.h>
@@ -10,11 +8,23 @@
 #include "base/exit_code.h"
 #include "base/units.h"
 #include "cli/recording_options.h"
+#include "export/event_walk.h"
 #include "ingest/ingest.h"
+#include "session/recording.h"
 #include "session/trace_files.h"
 
 namespace gpuwhy {
+namespace {
 
+struct ExportRequest {
+  std::vector<std::string> files;  // one recording, or those of one job
+  std::string format = "pftrace";
+  std::string out;  // empty: the format's own name, in the working directory
+  std::uint64_t budget_bytes = kTraceBudgetBytes;
+  RecordingOptions recording;
+};
+
+// Loads, analyses and writes; prints the path, and on standard error what was left out.
 int run_export(const ExportRequest& options, Context& context) {
   ProfileWants wants;
   wants.has_export = true;
@@ -40,6 +50,8 @@ int run_export(const ExportRequest& options, Context& context) {
   context.console.out(written.file.string() + "\n");
   return kExitOk;
 }
+
+}  // namespace
 
 Command export_command() {
   auto options = std::make_shared<ExportRequest>();
