@@ -6,9 +6,14 @@ The folders of src/ and what each may include are in CMakeLists.txt, one layer(.
 them there, so the rule has one home. It also keeps printing, exiting and the environment inside cli/, and CLI11 inside
 the one file that wraps it, and wants each type name of the headers to be defined once, since all live in one namespace.
 Only a format's own importer contains its name; other files ask its FormatInfo.
+No file takes a sentence, an advice, a verdict, a title or a key of metrics.json apart: their parts are members (results/finding.h).
 No file compares a row's kind or a stage's role with its word: it asks RowName and role_of() (decisions/018).
 The names of a bundle's files are in LAYOUT alone, which every layer may include: it is nothing but names.
 A layer that other programs load (LOADED) shares no code with this one, only the headers named in SHARED_HEADERS.
+
+The rooms of analysis are floors: a file includes files of its room and of those before it in ROOMS, and none of ON_TOP.
+A room is a folder that one can survey: at most MAX_IN_ROOM files. A change of a header compiles at most MAX_REACHED
+sources of other layers. The sources and the tests have a size that they may not exceed.
 
 The JSON library is the slowest header to compile, so the number of sources that include it, directly or through other
 headers, has a limit. Headers that only name Json include base/json_fwd.h.
@@ -28,6 +33,28 @@ SHARED_HEADERS = {"nvtx": {"nvtx/range_file.h", "nvtx/nvtx_abi.h"}}
 
 LAYOUT = "bundle/layout.h"
 LITERAL = re.compile(r'"((?:[^"\s]*/)?([^"\s/]+))"')  # a name or a path; sentences have blanks
+
+# The floors of analysis, and the headers above them all.
+ROOMS = ("names", "stages", "kernels", "ranks", "steps", "idle", "operators", "structure", "efficiency", "counters",
+         "timeline", "requests", "findings")
+ON_TOP = {"analysis/profile.h"}
+ROOM_INCLUDE = re.compile(r"analysis/(\w+)/")
+
+# Layers of many files: what is wanted of their rooms and headers, and where it is not so yet. The lists may only shrink.
+LARGE_LAYERS = ("analysis", "ingest", "report", "session")
+MAX_IN_ROOM = 24
+FULL_ROOMS_LEFT = {"analysis", "report", "session"}
+MAX_REACHED = 60
+FAR_HEADERS_LEFT = {
+    "analysis/analysis.h", "analysis/attribution.h", "analysis/efficiency.h", "analysis/findings/findings.h",
+    "analysis/kernel_families.h", "analysis/kernel_symbols.h", "analysis/launch_groups.h", "analysis/launch_tally.h",
+    "analysis/layer_map.h", "analysis/ledger.h", "analysis/requests/engine_loop.h", "analysis/requests/request_join.h",
+    "analysis/requests/requests.h", "analysis/rules.h", "analysis/stage_times.h", "analysis/stages.h",
+    "analysis/step_markers.h", "analysis/steps_on_gpu.h", "analysis/structure.h", "analysis/timeline.h",
+    "analysis/timeline_host.h"}
+
+MAX_SRC_LINES = 112_000
+MAX_TEST_LINES = 64_000
 
 MAX_JSON_SOURCES = 67
 JSON_LIBRARY = "nlohmann/json.hpp"
@@ -57,6 +84,27 @@ ROW_COMPARISONS_LEFT = {
     "src/session/rank_run.cc": "ranks.capture: all: no row",
 }
 
+# Texts of the program that are taken apart or compared, by the members that hold them; and keys of metrics.json, where rows are.
+PARSER = r"\.(?:starts_with|ends_with|contains|r?find\w*|substr|compare)\("
+SAID = r"(?:\.|->)(?:sentence|more|next|title|missing|verdict|bound|advice\.text)\b"
+PARSED_TEXT = re.compile(rf'{SAID}{PARSER}|{SAID} [!=]= (?:"|\w+(?:\[\w+\])?{SAID}|(?:sentence|title|text)\b)')
+PARSED_KEY = re.compile(rf"\bkey(?:_path)?{PARSER}")
+KEY_FOLDERS = {"analysis", "compare", "fleet", "report"}
+# Files that do so all the same, and why. The list may only shrink.
+PARSED_TEXTS_LEFT = {
+    "src/compare/comparability.cc": "metrics to compare are found by their keys",
+    "src/compare/words.cc": "likewise: names of metrics",
+    "src/report/ci.cc": "likewise: names on a dashboard",
+    "src/report/comparison_cause.cc": "likewise: the stage of a metric",
+    "src/report/comparison_page.cc": "likewise",
+    "src/report/comparison_sections.cc": "likewise",
+    "src/report/fleet_page.cc": "titles and missing parts of a fleet's sections",
+    "src/report/html.cc": "a key that is too long is cut",
+    "src/report/metric_catalog.cc": "patterns of keys",
+    "src/report/run_summary.cc": "a user's budget names a metric",
+    "src/session/pass_marks.cc": "a breach that is there already",
+}
+
 # What only the command line may do, and the words that do it.
 CLI_ONLY = re.compile(r"\bstd::(cout|cerr|clog|exit|abort|getenv|printf|puts)\b|\bfmt::print\b|\b(printf|fprintf|getenv|_exit)\s*\(")
 CLI11 = re.compile(r"^\s*#\s*include\s+<CLI/", re.M)
@@ -71,20 +119,71 @@ def allowed_includes(source):
     return layers
 
 
-def json_sources(source):
-    """The sources of src/ that include the JSON library, directly or through headers."""
-    root = source / "src"
-    includes = {str(path.relative_to(root)): ANY_INCLUDE.findall(path.read_text()) for path in root.rglob("*.[ch]*")}
-    reached = {JSON_LIBRARY}
-    while True:
-        more = {name for name, names in includes.items() if name not in reached and reached.intersection(names)}
-        if not more:
-            return sorted(name for name in reached if name.endswith(".cc"))
+def includers_of(source):
+    """By header: the files of src/ that include it themselves."""
+    root, includers = source / "src", {}
+    for path in root.rglob("*.[ch]*"):
+        for header in ANY_INCLUDE.findall(path.read_text()):
+            includers.setdefault(header, set()).add(str(path.relative_to(root)))
+    return includers
+
+
+def sources_with(header, includers):
+    """The sources of src/ that include a header, directly or through headers."""
+    reached, waiting = set(), [header]
+    while waiting:
+        more = includers.get(waiting.pop(), set()) - reached
         reached |= more
+        waiting += more
+    return [name for name in reached if name.endswith(".cc")]
 
 
-def violations(source):
+def room_violations(source, includers):
+    """What is too large, or includes what is above it."""
+    found, full, far = [], set(), set()
+    root = source / "src"
+    for layer in LARGE_LAYERS:
+        for folder in [root / layer, *(path for path in (root / layer).rglob("*") if path.is_dir())]:
+            name, count = str(folder.relative_to(root)), sum(path.is_file() for path in folder.iterdir())
+            if count > MAX_IN_ROOM:
+                full.add(name)
+                if name not in FULL_ROOMS_LEFT:
+                    found.append(f"src/{name} has {count} files directly, at most {MAX_IN_ROOM} are wanted: make a room")
+        for path in (root / layer).rglob("*.h"):
+            name = str(path.relative_to(root))
+            count = sum(not user.startswith(f"{layer}/") for user in sources_with(name, includers))
+            if count > MAX_REACHED:
+                far.add(name)
+                if name not in FAR_HEADERS_LEFT:
+                    found.append(f"{count} sources of other layers include src/{name}, at most {MAX_REACHED} are wanted: "
+                                 "include in headers what they need, and no more")
+    found += [f"src/{name} has at most {MAX_IN_ROOM} files: take it out of FULL_ROOMS_LEFT" for name in sorted(FULL_ROOMS_LEFT - full)]
+    found += [f"src/{name} is not included so often any more: take it out of FAR_HEADERS_LEFT" for name in sorted(FAR_HEADERS_LEFT - far)]
+    for path in sorted((root / "analysis").glob("*/**/*.[ch]*")):
+        room, name = path.relative_to(root / "analysis").parts[0], path.relative_to(source)
+        if room not in ROOMS:
+            found.append(f"{name} is in a room that ROOMS does not list")
+            continue
+        for header in ANY_INCLUDE.findall(path.read_text()):
+            of = ROOM_INCLUDE.match(header)
+            if header in ON_TOP or of and of[1] in ROOMS and ROOMS.index(of[1]) > ROOMS.index(room):
+                found.append(f"{name} includes {header}, which is above {room}")
+    return found
+
+
+def size_violations(source, spare_lines):
+    def lines_in(folder, pattern):
+        return sum(path.read_bytes().count(b"\n") for path in (source / folder).rglob(pattern)
+                   if path.is_file() and "__pycache__" not in path.parts)
+
+    return [f"{folder} has {lines:,} lines, at most {most:,} are wanted: delete as much as you add"
+            for folder, lines, most in (("src", lines_in("src", "*.[ch]*"), MAX_SRC_LINES), ("tests", lines_in("tests", "*"), MAX_TEST_LINES))
+            if lines > most + spare_lines]
+
+
+def violations(source, spare_lines=0):
     layers = allowed_includes(source)
+    includers = includers_of(source)
     formats = {name: path.relative_to(source) for path in (source / "src/ingest").rglob("*.cc")
                for name in FORMAT.findall(path.read_text())}
     layout = COMMENT.sub("", (source / "src" / LAYOUT).read_text())
@@ -92,6 +191,7 @@ def violations(source):
     found = []
     homes = {}
     compared = set()
+    parsed = set()
     for folder in sorted(path for path in (source / "src").iterdir() if path.is_dir()):
         if folder.name not in layers:
             found.append(f"src/{folder.name} has no layer(...) line in CMakeLists.txt")
@@ -122,6 +222,11 @@ def violations(source):
                 compared.add(str(name))
                 if str(name) not in ROW_COMPARISONS_LEFT:
                     found.append(f"{name} compares with a row's word: {match.group(0)}: ask RowName or role_of()")
+            keys = PARSED_KEY.findall(code) if folder.name in KEY_FOLDERS else []
+            for match in PARSED_TEXT.findall(code) + keys:
+                parsed.add(str(name))
+                if str(name) not in PARSED_TEXTS_LEFT:
+                    found.append(f"{name} takes a text of the program apart: {match}: make what it wants a member")
             for type_name in TYPE.findall(code) if path.suffix == ".h" else []:
                 if type_name in homes:
                     found.append(f"{name} defines {type_name}, which {homes[type_name]} defines too: they would be mixed up when linked")
@@ -130,13 +235,16 @@ def violations(source):
                 found.append(f"{name} includes CLI11: only src/cli/args.cc does")
     for name in sorted(ROW_COMPARISONS_LEFT.keys() - compared):
         found.append(f"{name} compares with no row's word any more: take it out of ROW_COMPARISONS_LEFT")
-    num_json = len(json_sources(source))
+    for name in sorted(PARSED_TEXTS_LEFT.keys() - parsed):
+        found.append(f"{name} takes no text apart any more: take it out of PARSED_TEXTS_LEFT")
+    num_json = len(sources_with(JSON_LIBRARY, includers))
     if num_json > MAX_JSON_SOURCES:
         found.append(f"{num_json} sources include all of {JSON_LIBRARY}, at most {MAX_JSON_SOURCES} may: "
                      "include base/json_fwd.h in headers, or lower the number elsewhere")
     share = comment_share(source)
     if share < MIN_COMMENT_SHARE:
         found.append(f"comments are {share:.2%} of the lines of src/, at least {MIN_COMMENT_SHARE:.0%} are wanted")
+    found += room_violations(source, includers) + size_violations(source, spare_lines)
     cycle = find_cycle(layers)
     if cycle:
         found.append("layers use each other in a circle: " + " -> ".join(cycle))
@@ -186,9 +294,12 @@ PLANTS = [
     ("src/capture/machine.cc", 'auto p = getenv("HOME");\n', "only cli/ prints"),
     ("src/cli/commands/list.cc", "#include <CLI/CLI.hpp>\n", "only src/cli/args.cc"),
     ("src/session/version.h", "struct Error {};\n", "defines Error"),
-    ("src/report/verdict.cc", 'bool f(auto format) { return format == "nsys SQLite"; }\n', "knows the format"),
-    ("src/report/verdict.cc", 'bool f(auto row) { return row.stage.text() == "capture"; }\n', "compares with a row's word"),
+    ("src/report/worth.cc", 'bool f(auto format) { return format == "nsys SQLite"; }\n', "knows the format"),
+    ("src/report/worth.cc", 'bool f(auto row) { return row.stage.text() == "capture"; }\n', "compares with a row's word"),
     ("src/compare/pace.cc", 'bool f(auto stage) { return "decode" != stage; }\n', "compares with a row's word"),
+    ("src/report/worth.cc", 'bool f(auto finding) { return finding.sentence.starts_with("a"); }\n', "takes a text"),
+    ("src/report/worth.cc", 'bool f(auto a, auto b) { return a.title == b.title; }\n', "takes a text"),
+    ("src/compare/pace.cc", 'bool f(auto row) { return row.key.ends_with("_ns"); }\n', "takes a text"),
     ("src/base/text.h", '#include "base/json.h"\n', "include all of nlohmann/json.hpp"),
     ("src/cli/commands/list.cc", 'auto log = folder + "/log.txt";\n', "names the files of a bundle"),
     ("src/session/version.cc", 'auto sentence = "see log.txt"; auto page = "report.html";\n', "names the files of a bundle"),
@@ -197,7 +308,15 @@ PLANTS = [
     ("src/base/riddle.cc", "// SPDX-License-Identifier: Apache-2.0\n//\n// Where does a\n// number go?\n", "asks"),
     ("src/base/riddle.cc", "// SPDX-License-Identifier: Apache-2.0\n//\n// A number, and whose\n// is it?\n", "asks"),
     ("src/base/bare.cc", "// SPDX-License-Identifier: Apache-2.0\n//\n// Numbers.\n" + "int x;\n" * 9000, "comments are"),
+    ("src/analysis/counters/ncu_join.cc", '#include "analysis/findings/rule.h"\n', "which is above counters"),
+    ("src/analysis/findings/workload.cc", '#include "analysis/profile.h"\n', "which is above findings"),
+    ("src/analysis/attic/box.h", "// Things.\n", "in a room that ROOMS does not list"),
+    ("src/cli/user_%d.cc", '// A user.\n#include "ingest/operators_csv.h"\n', "sources of other layers include src/ingest/operators_csv.h"),
+    ("src/report/attic/box_%d.h", "// Things.\n", "make a room"),
+    ("src/base/long.cc", "// SPDX-License-Identifier: Apache-2.0\n//\n// Numbers.\n\n" + "// Another.\n" * 20_000, "src has"),
+    ("tests/long.py", "# Another.\n" * 90_000, "tests has"),
 ]
+SPARE_LINES = 10_000  # while it plants: each plant adds lines
 
 
 def self_test(source):
@@ -207,11 +326,11 @@ def self_test(source):
             copy = pathlib.Path(temporary)
             shutil.copytree(source / "src", copy / "src")
             shutil.copy(source / "CMakeLists.txt", copy)
-            target = copy / path
-            target.parent.mkdir(exist_ok=True)
-            with target.open("a") as file:
-                file.write(text)
-            found = violations(copy)
+            for target in {copy / path.replace("%d", str(number)) for number in range(MAX_REACHED)}:
+                target.parent.mkdir(exist_ok=True)
+                with target.open("a") as file:
+                    file.write(text)
+            found = violations(copy, SPARE_LINES)
             if len(found) != 1 or expected not in found[0]:
                 sys.exit(f"planted {text!r} into {path}, found {found}")
     print(f"{len(PLANTS)} planted violations found")

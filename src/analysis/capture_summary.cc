@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <map>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "base/saturated_sum.h"
@@ -54,9 +56,9 @@ Extent extent_of(const Trace& trace) {
   if (const auto& window = trace.capture.window) {
     // Work that begins in a window may end after it. Calls may begin before: they launched its
     // work.
-    extent.end_ns = window->end_ns;
+    extent.end_ns = window->end_ns();
     cover_work(trace, extent);
-    return {window->start_ns, extent.end_ns};
+    return {window->start_ns(), extent.end_ns};
   }
   cover_work(trace, extent);
   cover(trace.api_calls, extent);
@@ -84,6 +86,26 @@ Extent with_marks(Extent extent, const Trace& trace, const Stages& stages) {
     }
   }
   return wider;
+}
+
+CaptureRow capture_row(const CaptureInfo& info) {
+  CaptureRow row{info};
+  const std::string& path = info.files.empty() ? info.path : info.files.front().file;
+  row.file = path.substr(path.find_last_of('/') + 1);
+  row.format_name = info.format.name;
+  row.tool = info.format.tool;
+  return row;
+}
+
+std::string recorded_at(const CaptureRow& capture) {
+  constexpr std::int64_t kSecondNs = 1'000'000'000;
+  std::int64_t utc_ns = 0;
+  if (!capture.utc_ns || __builtin_add_overflow(*capture.utc_ns, capture.start_ns, &utc_ns) ||
+      utc_ns <= 0) {
+    return "";
+  }
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC",
+                     fmt::gmtime(static_cast<std::time_t>(utc_ns / kSecondNs)));
 }
 
 std::vector<DeviceRow> summarise_devices(const Trace& trace,

@@ -30,9 +30,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/attribution.h"
 #include "analysis/capture_summary.h"
-#include "analysis/stages.h"
 #include "base/text.h"
 #include "trace/device_label.h"
 
@@ -252,11 +250,11 @@ std::string ranks_text(const std::vector<std::int64_t>& ranks) {
                            : fmt::format("{}-{} by {}", ranks.front(), ranks.back(), step);
 }
 
-Collectives find_collectives(const Profile& profile) {
-  const Trace& trace = *profile.trace;
-  const Stages& stages = profile.stages;
+Collectives find_collectives(const Trace& trace, const Rules& rules, const Stages& stages,
+                             const Attribution& attribution, const Structure& structure,
+                             std::int64_t start_ns) {
   const Kernels& kernels = trace.kernels;
-  const std::vector<std::uint32_t> rows = communication_rows(trace, profile.rules);
+  const std::vector<std::uint32_t> rows = communication_rows(trace, rules);
   Collectives found;
   if (rows.empty()) {
     return found;
@@ -271,7 +269,7 @@ Collectives find_collectives(const Profile& profile) {
     labels.push_back(device_label(device));
   }
   GroupUses uses(trace.collective_kernels.empty() ? CommunicationLayers{}
-                                                  : layers_of(profile.structure, rows));
+                                                  : layers_of(structure, rows));
   bool has_groups = false;
   bool has_streams = false;
   for (const std::uint32_t row : rows) {
@@ -296,13 +294,12 @@ Collectives find_collectives(const Profile& profile) {
       ++found.num_left_out;
       continue;
     }
-    // Times count from the start of the capture.
-    const std::uint32_t instance = profile.attribution.kernels.instance[row];
+    const std::uint32_t instance = attribution.kernels.instance[row];
     found.launches.push_back(
         {labels[device], communicator.name, sequence,
          stages.name_of(instance == kNone ? kNone : stages.instances[instance].stage),
-         std::string(trace.strings[kernels.name[row]]),
-         kernels.start_ns[row] - profile.analysis.capture_start_ns, duration_ns});
+         std::string(trace.strings[kernels.name[row]]), kernels.start_ns[row] - start_ns,
+         duration_ns});
   }
   found.groups = uses.finish();
   found.communicators_by =

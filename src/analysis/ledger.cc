@@ -20,11 +20,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "analysis/busy_row.h"
 #include "analysis/device_work.h"
 #include "analysis/gap_survey.h"
 #include "analysis/gaps.h"
@@ -38,21 +38,6 @@
 #include "trace/filter.h"
 
 namespace gpuwhy {
-
-std::int64_t Ledger::sum_ns() const {
-  return std::accumulate(buckets_ns.begin(), buckets_ns.end(), std::int64_t{0});
-}
-
-void Ledger::add(const Ledger& other) {
-  window_ns += other.window_ns;
-  lead_ns += other.lead_ns;
-  between_ns += other.between_ns;
-  host_wait_ns += other.host_wait_ns;
-  early_wait_ns += other.early_wait_ns;
-  for (std::size_t i = 0; i < kNumBuckets; ++i) {
-    buckets_ns[i] += other.buckets_ns[i];
-  }
-}
 
 void check_conservation(const Ledger& ledger) {
   if (ledger.sum_ns() != ledger.window_ns) {
@@ -129,6 +114,7 @@ class LedgerMaker {
     add_coverage(result);
     for (std::vector<LedgerRow>* rows : {&result.stages, &result.capture, &result.phases}) {
       name_unrecorded_calls(*rows);
+      std::for_each(rows->begin(), rows->end(), set_base);
     }
     return result;
   }
@@ -216,11 +202,10 @@ class LedgerMaker {
   void add_capture(std::uint16_t device, Ledger ledger, const CauseTotals& causes,
                    LedgerResult& result) {
     add_waits(input_.start_ns, input_.end_ns, ledger);
-    result.capture.push_back(
-        {{RowKind::kRecording}, device_name(device), 1, ledger, causes.list(causes_.labels())});
-    // Busy: the device executed something, whichever stage it belongs to.
-    result.busy_ns.push_back(ledger[Bucket::kCompute] + ledger[Bucket::kComm] +
-                             ledger[Bucket::kCopy]);
+    result.capture.push_back({ledger, {RowKind::kRecording}, device_name(device), 1});
+    list_causes(result.capture.back(), causes, result);
+    // The device executed something, whichever stage it belongs to.
+    result.busy_ns.push_back(ledger.busy_ns());
   }
 
   // The window of a stage or step, in two parts, because copies before the first kernel are not
@@ -230,7 +215,7 @@ class LedgerMaker {
     const std::uint32_t stage = stages_.instances[window.instance].stage;
     StageTotals& sum = by_stage_[{stage, window.device}];
     ++sum.row.num_instances;
-    add_waits(window.start_ns, window.end_ns, sum.row.ledger);
+    add_waits(window.start_ns, window.end_ns, sum.row);
     LedgerSpan swept;
     swept.bounds_ns = {window.start_ns,
                        std::clamp(window.gpu_start_ns, window.start_ns, window.end_ns),
@@ -245,9 +230,18 @@ class LedgerMaker {
 
   void add_part(std::uint32_t i, std::uint32_t part, const Ledger& ledger, LedgerResult& result) {
     const StepOnGpu& window = input_.windows[i];
-    by_stage_[{stages_.instances[window.instance].stage, window.device}].row.ledger.add(ledger);
+    by_stage_[{stages_.instances[window.instance].stage, window.device}].row.add(ledger);
     if (part == 1) {
-      result.own_ns[i] = ledger[Bucket::kCompute] + ledger[Bucket::kComm] + ledger[Bucket::kCopy];
+      result.own_ns[i] = ledger.busy_ns();
+    }
+  }
+
+  void list_causes(const LedgerRow& row, const CauseTotals& totals, LedgerResult& result) const {
+    std::vector<IdleRow>& causes = result.causes[{row.stage, row.device}];
+    causes = totals.list(causes_.labels());
+    for (IdleRow& cause : causes) {
+      cause.stage = row.stage;
+      cause.device = row.device;
     }
   }
 
@@ -256,7 +250,7 @@ class LedgerMaker {
     for (auto& [key, totals] : by_stage_) {
       totals.row.stage = stages_.names[key.first];
       totals.row.device = device_name(key.second);
-      totals.row.causes = totals.causes.list(causes_.labels());
+      list_causes(totals.row, totals.causes, result);
     }
     for (std::uint32_t stage = 0; stage < stages_.names.size(); ++stage) {
       const auto first = static_cast<std::ptrdiff_t>(result.stages.size());
@@ -429,8 +423,8 @@ class LedgerMaker {
     for (LedgerRow& row : rows) {
       const auto found = longest_unrecorded_.find(row.device);
       if (found != longest_unrecorded_.end() &&
-          row.ledger[Bucket::kUnrecorded] >= found->second.gap_ns / 2 &&
-          row.ledger[Bucket::kUnrecorded] / 2 <= found->second.gap_ns) {
+          row[Bucket::kUnrecorded] >= found->second.gap_ns / 2 &&
+          row[Bucket::kUnrecorded] / 2 <= found->second.gap_ns) {
         row.unrecorded_call = found->second.call;
         row.unrecorded_call_ns = found->second.call_ns;
       }
@@ -511,12 +505,9 @@ class LedgerMaker {
       return;
     }
     add_waits(start_ns, end_ns, ledger);
-    LedgerRow& row = result.phases.emplace_back();
-    row.stage = {kKinds[part]};
-    row.device = device_name(device);
-    row.num_instances = 1;
-    row.ledger = ledger;
-    row.causes = phases.causes[part]->list(causes_.labels());
+    LedgerRow& row =
+        result.phases.emplace_back(LedgerRow{ledger, {kKinds[part]}, device_name(device), 1});
+    list_causes(row, *phases.causes[part], result);
     row.start_ns = start_ns;
     row.end_ns = end_ns;
     if (row.stage.kind != RowKind::kSteady) {

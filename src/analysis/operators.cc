@@ -400,10 +400,7 @@ std::string source_words(const Trace& trace, bool is_profiler, const Sources& so
 }  // namespace
 
 void finish_operators(bool are_of_gpu, Operators& operators) {
-  operators.is_gpu_time = are_of_gpu;
-  operators.time_of =
-      are_of_gpu ? "total is self GPU time: of the kernels that an operator launched itself"
-                 : "the time is the host's";
+  operators.time_of = are_of_gpu ? OperatorTime::kKernels : OperatorTime::kHost;
   for (OperatorRow& row : operators.rows) {
     row.share_fraction = fraction_of(row.total_ns, operators.whole_ns);
   }

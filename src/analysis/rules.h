@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/diagnostics.h"
+#include "results/diagnostic.h"
 
 namespace gpuwhy {
 

@@ -138,8 +138,9 @@ class StageFinder {
   // A range that a window cuts has no length of its own: it counts as open.
   void cut_to_window(StageInstance& instance) const {
     if (const auto& window = trace_.capture.window) {
-      instance.is_open |= instance.start_ns < window->start_ns || instance.end_ns > window->end_ns;
-      instance.start_ns = std::max(instance.start_ns, window->start_ns);
+      instance.is_open |=
+          instance.start_ns < window->start_ns() || instance.end_ns > window->end_ns();
+      instance.start_ns = std::max(instance.start_ns, window->start_ns());
       instance.end_ns = std::max(std::min(instance.end_ns, end_ns_), instance.start_ns);
     }
   }
@@ -260,15 +261,15 @@ Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns
     }
     return std::nullopt;
   };
-  if (StageFinder own(trace, end_ns); rules.num_user_stages > 0 &&
-                                 own.collect(rules.user_source + " and " + kStageRules, by_rule) &&
-                                 has_user_stage) {
+  if (StageFinder own(trace, end_ns);
+      rules.num_user_stages > 0 &&
+      own.collect(rules.user_source + " and " + kStageRules, by_rule) && has_user_stage) {
     return own.finish();
   }
   // Steps that name their sequences say more than marks of stages around them.
   if (StageFinder steps(trace, end_ns); trace.strings.find("LLM") &&
-                                   steps.add_engine_steps(StepUse::kServing) &&
-                                   steps.engine() == kSlotMarkers) {
+                                        steps.add_engine_steps(StepUse::kServing) &&
+                                        steps.engine() == kSlotMarkers) {
     return steps.finish();
   }
   const bool has_stages = finder.collect("NVTX domain LLM", by_domain) ||

@@ -158,7 +158,7 @@ class ProfileWriter {
         add_sample(record, {family_location(record)}, others, -1);
       }
     }
-    profile_.add_int64(field::kDurationNanos, analysis.capture_ns);
+    profile_.add_int64(field::kDurationNanos, analysis.capture.duration_ns);
     profile_.add_int64(field::kDefaultSampleType, text("gpu_time"));
     profile_.add_int64(
         field::kComment,
@@ -213,7 +213,7 @@ class ProfileWriter {
 
   std::uint64_t family_location(const KernelRow& record) { return frame("family", record.family); }
 
-  void add_model_sample(const KernelRow& record, const PartSummary& part,
+  void add_model_sample(const KernelRow& record, const LayerPartRow& part,
                         const PlaceSample& sample) {
     add_sample(record,
                {frame("part", part.part), frame("block", std::string(part.block())),

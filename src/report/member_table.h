@@ -25,7 +25,11 @@ inline CellValue member_cell(const RowName& value, const Field& field) {
 CellValue member_cell(const BucketTimes& value, const Field& field);
 template <typename T>
 CellValue member_cell(const T& value, const Field& /*field*/) {
-  return value;
+  if constexpr (Worded<T>) {
+    return text_of_member(value);
+  } else {
+    return value;
+  }
 }
 template <typename T>
 CellValue member_cell(const std::optional<T>& value, const Field& /*field*/) {

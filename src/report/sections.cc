@@ -176,7 +176,7 @@ Document run_document(const Metrics& metrics) {
   Document document = document_of("", kRun, metrics, options);
   leave_out_missing(document);
   // Without a recording there is one finding, which says what the summary says.
-  if (metrics.verdict.starts_with("There is no recording")) {
+  if (metrics.verdict.kind == Verdict::Kind::kNoRecording) {
     std::erase_if(document.sections,
                   [](const Section& section) { return section.id == "findings"; });
   }

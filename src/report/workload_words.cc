@@ -40,7 +40,7 @@ std::string framework_of(const Metrics& metrics) {
     }
   }
   const bool is_pytorch = metrics.capture.tool.find("PyTorch") != std::string::npos ||
-                          std::ranges::any_of(metrics.kernels, [](const KernelMetrics& kernel) {
+                          std::ranges::any_of(metrics.kernels, [](const KernelRow& kernel) {
                             return has_any(kernel.kernel_name, {"at::native::", "c10::"});
                           });
   return is_pytorch ? "PyTorch" : "";
@@ -59,7 +59,7 @@ std::string kind_of(const Metrics& metrics) {
                            [](const OperatorRow& row) {
                              return has_any(row.name, {"ackward", "Optimizer.step"});
                            })) ||
-      std::ranges::any_of(metrics.kernels, [](const KernelMetrics& kernel) {
+      std::ranges::any_of(metrics.kernels, [](const KernelRow& kernel) {
         return has_any(kernel.kernel_name, {"_backward", "wgrad", "flash_bwd"});
       });
   const bool has_tokens =
@@ -72,11 +72,11 @@ std::string kind_of(const Metrics& metrics) {
 }
 
 std::string layers_of(const Metrics& metrics) {
-  const PassSummary* most = nullptr;
+  const PassRow* most = nullptr;
   if (!metrics.structure) {
     return "";
   }
-  for (const PassSummary& pass : metrics.structure->passes) {
+  for (const PassRow& pass : metrics.structure->passes) {
     if (!pass.is_backward && pass.num_layers > 0 &&
         (most == nullptr || pass.kernel_ns > most->kernel_ns)) {
       most = &pass;

@@ -45,11 +45,11 @@ void require_plannable(const Profile& profile, const std::string& recording) {
                 fmt::format("{} is of an AMD GPU: ncu measures NVIDIA's", recording),
                 "measure its kernels with rocprof-compute");
   }
-  if (2 * analysis.opaque_graph_ns > analysis.kernel_ns) {
+  if (2 * analysis.capture.opaque_graph_ns > analysis.capture.kernel_ns) {
     throw Error(ErrorKind::kContract,
                 fmt::format("graph_opaque: {} of GPU time lies in CUDA graphs recorded as a whole",
-                            format_fraction(static_cast<double>(analysis.opaque_graph_ns) /
-                                            static_cast<double>(analysis.kernel_ns))),
+                            format_fraction(static_cast<double>(analysis.capture.opaque_graph_ns) /
+                                            static_cast<double>(analysis.capture.kernel_ns))),
                 "record their nodes: nsys profile --cuda-graph-trace=node, as gpuwhy run does");
   }
 }
@@ -70,7 +70,8 @@ NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const Profile& 
   }
   wanted.is_gated =
       options.is_ncu_gated && marks_of_stages(stages, seen_marks(*profile.trace)).has_value();
-  return plan_ncu(profile, wanted);
+  return plan_ncu(*profile.trace, profile.stages, profile.attribution, profile.kernel_parts,
+                  profile.analysis, wanted);
 }
 
 NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& seen) {

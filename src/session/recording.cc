@@ -281,11 +281,11 @@ Profile profile_alone(const std::vector<std::string>& paths, const RecordingOpti
   }
   const std::string path = job_name(paths);
   select_part(options, rules, path, recording);
+  std::visit([&](auto& held) { held.capture.path = path; }, recording);
   Profile made =
       profile(std::move(recording), std::move(rules),
               {wants.has_timeline, fit.shortage ? coarse_picture() : TimelineOptions{}, wants.timer,
                options.parallelism, !options.requests.empty(), num_threads});
-  made.analysis.capture.path = path;
   if (fit.shortage) {
     made.analysis.diagnostics.push_back(*fit.shortage);
   }
@@ -480,8 +480,8 @@ std::optional<WindowOptions> window_of_phase(const RowName& phase, const Analysi
   for (const LedgerRow& row : analysis.ledgers) {
     if (row.stage == phase && (phase.kind == RowKind::kStartup || phase.kind == RowKind::kSteady ||
                                phase.kind == RowKind::kEnding)) {
-      const std::chrono::nanoseconds from(row.start_ns - analysis.capture_start_ns);
-      const std::chrono::nanoseconds to(row.end_ns - analysis.capture_start_ns);
+      const std::chrono::nanoseconds from(row.start_ns - analysis.capture.start_ns);
+      const std::chrono::nanoseconds to(row.end_ns - analysis.capture.start_ns);
       window = window.value_or(WindowOptions{from, to, {}, false});
       window->from = std::min(*window->from, from);
       window->to = std::max(*window->to, to);

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/capture_summary.h"
 #include "bundle/layout.h"
 #include "export/event_walk.h"
 #include "report/metrics.h"
@@ -127,6 +128,7 @@ Metrics write_run_report(const RunSetup& setup, PassRunner& runner,
     // Nothing was recorded; the run itself has a date.
     constexpr std::int64_t kSecondNs = 1'000'000'000;
     profile.analysis.capture.utc_ns = options.started_unix_s * kSecondNs;
+    profile.analysis.capture.recorded = recorded_at(profile.analysis.capture);
   }
   complete(profile, std::move(evidence));
   ReportFolder folder;

@@ -91,7 +91,7 @@ struct EmptyFolder {
 
 void check_analysis(const Analysis& analysis) {
   for (const LedgerRow& ledger : analysis.ledgers) {
-    must(ledger.ledger.sum_ns() == ledger.ledger.window_ns, "a ledger does not add up");
+    must(ledger.sum_ns() == ledger.window_ns, "a ledger does not add up");
   }
   must(metrics_json(analysis).is_object(), "no metrics");
 }

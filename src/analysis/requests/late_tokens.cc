@@ -11,15 +11,11 @@
 
 #include <fmt/format.h>
 
-#include "analysis/median.h"
 #include "analysis/requests/request_join.h"
+#include "base/median.h"
 #include "base/units.h"
 
 namespace gpuwhy {
-
-const std::array<const char*, kNumStutterCauses> kStutterCauseNames = {
-    "mixed_step", "long_step", "gap", "missing", "delivery", "not_told"};
-
 namespace {
 
 // Parts of the time between two tokens. They sum to it.

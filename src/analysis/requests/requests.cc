@@ -18,7 +18,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/median.h"
+#include "base/median.h"
 #include "base/units.h"
 
 namespace gpuwhy {
@@ -210,8 +210,8 @@ JoinedRequests join_requests(const Trace& trace, const Stages& stages, const Ana
     const bool is_wall = rows.clock == RequestClock::kEpoch && utc_ns;
     // An idle server has no event before its first request.
     const std::int64_t start_ns =
-        std::min(analysis.capture_start_ns,
-                 trace.capture.session_start_ns.value_or(analysis.capture_start_ns));
+        std::min(analysis.capture.start_ns,
+                 trace.capture.session_start_ns.value_or(analysis.capture.start_ns));
     joined.join = join_on_clock(rows, joined.loop, start_ns,
                                 is_wall ? std::optional(-*utc_ns) : std::nullopt, joined.clock);
     if (joined.clock.state == "refused") {

@@ -308,7 +308,8 @@ int explain_key(const ExplainOptions& options, Context& context) {
     context.console.out(term_text(*term, width));
     const LoadedMetrics loaded = load_metrics({options.file}, options.recording, context.system);
     const std::string here = findings_text(
-        loaded, [&](std::size_t i) { return loaded.metrics.findings[i].id == term->name; }, width);
+        loaded, [&](std::size_t i) { return word_of(loaded.metrics.findings[i].id) == term->name; },
+        width);
     if (term->kind == "finding") {
       context.console.out("\n" + (here.empty() ? "This recording has no such finding.\n" : here));
     }

@@ -36,15 +36,14 @@ std::string next_command(RunRequest request, const std::string& next_override) {
   return shell_text(argv);
 }
 
-// Of several runs, what one of them lacks is printed once.
+// Of several runs, what one of them lacks is printed once. `said` is told by the verdict above.
 void print_breaches(const RunRequest& request, const std::vector<Breach>& breaches,
-                    const std::string& verdict, std::set<std::string>* told, Console& console) {
+                    const Breach* said, std::set<std::string>* told, Console& console) {
   for (const Breach& breach : breaches) {
     if (told != nullptr && !told->insert(breach.pass + ": " + breach.sentence).second) {
       continue;
     }
-    // The verdict above may be this very sentence.
-    if (verdict.find(breach.sentence) == std::string::npos) {
+    if (&breach != said) {
       console.err(fmt::format("{} ({}): {}\n", code_of(breach.reason), breach.pass,
                               printable(breach.sentence)));
     }
@@ -129,8 +128,12 @@ void print_end(const RunCommandOptions& options, const RunOutcome& outcome, Cons
     console.err("\n" + terminal_text(run_document(outcome.metrics), console.error_form()));
     console.err("\n" + wrapped(program_line(outcome), console.error_width(), 2));
   }
-  print_breaches(options.request, outcome.breaches,
-                 options.is_one_of_many ? "" : outcome.metrics.verdict, options.told, console);
+  // Without a recording, the verdict is why.
+  const auto why = std::ranges::find_if(outcome.breaches, &Breach::is_fatal);
+  const bool is_said = !options.is_one_of_many && why != outcome.breaches.end() &&
+                       outcome.metrics.verdict.kind == Verdict::Kind::kNoRecording;
+  print_breaches(options.request, outcome.breaches, is_said ? &*why : nullptr, options.told,
+                 console);
   if (!options.is_one_of_many) {
     console.err(fmt::format("Report: {}\n", printable((outcome.bundle / layout::kPage).string())));
     std::error_code ignored;

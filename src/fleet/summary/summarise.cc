@@ -52,7 +52,7 @@ std::vector<KernelCell> kernels_of(const Analysis& analysis, const std::string* 
     cell.calls = saturated_sum(cell.calls, record.calls);
     cell.total_ns = saturated_sum(cell.total_ns, record.total_ns);
     for (const auto& [step, launches] : record.histogram) {
-      cell.histogram[step] += launches;
+      cell.histogram[static_cast<int>(step)] += launches;
     }
   }
   std::vector<KernelCell> kernels;
@@ -71,9 +71,9 @@ void add_ledgers(const Analysis& analysis, const std::string* device, bool is_sh
       continue;
     }
     instances += row.num_instances;
-    cell.window_ns = saturated_sum(cell.window_ns, row.ledger.window_ns);
+    cell.window_ns = saturated_sum(cell.window_ns, row.window_ns);
     for (std::size_t i = 0; i < kNumBuckets; ++i) {
-      cell.buckets_ns[i] = saturated_sum(cell.buckets_ns[i], row.ledger.buckets_ns[i]);
+      cell.buckets_ns[i] = saturated_sum(cell.buckets_ns[i], row.buckets_ns[i]);
     }
   }
   if (is_shared) {
@@ -199,11 +199,11 @@ std::map<std::string, std::int64_t> told_ranks(const CaptureInfo& capture) {
   std::map<std::string, std::int64_t> ranks;
   std::set<std::int64_t> seen;
   std::size_t most = 1;  // GPUs of a file
-  for (const SourceFile& file : capture.files) {
+  for (const FileRow& file : capture.files) {
     most = std::max(most, file.devices.size());
   }
   const auto per_file = static_cast<std::int64_t>(most);
-  for (const SourceFile& file : capture.files) {
+  for (const FileRow& file : capture.files) {
     if (!file.rank || *file.rank < 0 || *file.rank >= INT64_MAX / per_file - 1 ||
         !seen.insert(*file.rank).second) {
       return {};
@@ -248,7 +248,7 @@ RankSummary summary_of(const Analysis& analysis, const RankDetails& details,
     // An untrusted file may have any number there.
     const std::int64_t start_ns =
         saturated_sum(std::max<std::int64_t>(*capture.utc_ns, 0),
-                      std::max<std::int64_t>(analysis.capture_start_ns, 0));
+                      std::max<std::int64_t>(analysis.capture.start_ns, 0));
     summary.identity.started_unix_s = start_ns / 1'000'000'000;
   }
   summary.kernels = kernels_of(analysis, device);
@@ -265,8 +265,17 @@ RankSummary summary_of(const Analysis& analysis, const RankDetails& details,
 }  // namespace
 
 RankDetails rank_details(const Profile& profile) {
-  return profile.trace ? RankDetails{find_collectives(profile), find_part_uses(profile)}
-                       : RankDetails();
+  RankDetails details;
+  if (profile.trace) {
+    details.collectives =
+        find_collectives(*profile.trace, profile.rules, profile.stages, profile.attribution,
+                         profile.structure, profile.analysis.capture.start_ns);
+  }
+  if (!profile.kernel_parts.empty()) {
+    details.parts = find_part_uses(*profile.trace, profile.structure, *profile.analysis.structure,
+                                   profile.kernel_parts);
+  }
+  return details;
 }
 
 std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const RankDetails& details,

@@ -55,7 +55,7 @@ TEST(JobFiles, OfPyTorchAreOneGroup) {
   ASSERT_EQ(analysis.stages.size(), 1U);
   EXPECT_EQ(analysis.stages[0].num_instances, 10);
   ASSERT_EQ(analysis.capture.files.size(), 2U);
-  EXPECT_EQ(analysis.capture.files[0].path, "dp0_pp0_tp0_rank0.json");
+  EXPECT_EQ(analysis.capture.files[0].file, "dp0_pp0_tp0_rank0.json");
   EXPECT_EQ(analysis.capture.files[1].rank, 1);
   EXPECT_EQ(analysis.capture.files[1].shift_ns, -1'000'000'000);
   EXPECT_EQ(analysis.steps[0].gpu_window_ns, 300'000);
@@ -79,7 +79,7 @@ TEST(JobFiles, InFoldersAreNamedByThem) {
   const auto one = folder.add("rank-0/trace.json", first_rank());
   const auto two = folder.add("rank-1/trace.json", second_rank());
   const Analysis analysis = profile_recordings({two.string(), one.string()}, {}, System()).analysis;
-  EXPECT_EQ(analysis.capture.files[0].path, one.string());
+  EXPECT_EQ(analysis.capture.files[0].file, one.string());
   EXPECT_EQ(analysis.capture.files[1].rank, 1);
 }
 

@@ -49,7 +49,7 @@ TEST(Recording, MetricsOfAnEarlierFormAreReadAndOfALaterOneRefused) {
     return load_metrics({bundle.path().string()}, {}, System());
   };
   const LoadedMetrics loaded = load(1);
-  EXPECT_EQ(loaded.metrics.verdict, "as it was");
+  EXPECT_EQ(loaded.metrics.verdict.sentence, "as it was");
   EXPECT_EQ(loaded.metrics.capture.kernel_ns, 12);
   EXPECT_EQ(loaded.json->at("schema_version"), 2);
   EXPECT_FALSE(loaded.json->contains("origins"));

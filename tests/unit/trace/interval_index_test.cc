@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The innermost interval around a time, against a look at every interval.
-#include "analysis/interval_index.h"
+#include "trace/interval_index.h"
 
 #include <algorithm>
 #include <random>
