@@ -17,7 +17,7 @@
 
 namespace gpuwhy {
 
-std::vector<PartUse> find_part_uses(const Profile& profile) {
+std::vector<PartRow> find_part_uses(const Profile& profile) {
   const Trace& trace = *profile.trace;
   if (!profile.structure.is_found() || profile.kernel_parts.empty()) {
     return {};
@@ -42,16 +42,16 @@ std::vector<PartUse> find_part_uses(const Profile& profile) {
       slot.total_ns += trace.kernels.end_ns[row] - trace.kernels.start_ns[row];
     }
   }
-  std::vector<PartUse> found;
+  std::vector<PartRow> found;
   for (std::size_t device = 0; device < trace.devices.size(); ++device) {
-    std::map<std::tuple<std::string, std::string, std::string>, PartUse> sums;
+    std::map<std::tuple<std::string, std::string, std::string>, PartRow> sums;
     for (std::size_t i = 0; i < structure.parts.size(); ++i) {
       const Slot& use = by_device[device][i];
       const PartSummary& part = structure.parts[i];
       if (use.launches == 0) {
         continue;
       }
-      PartUse& sum = sums[{part.pass, std::string(part.block()), part.part}];
+      PartRow& sum = sums[{part.pass, std::string(part.block()), part.part}];
       sum.launches += use.launches;
       sum.total_ns += use.total_ns;
     }

@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "analysis/profile.h"
+#include "results/rank_summary.h"
 
 namespace gpuwhy {
 
-// Time of one part of the model on one GPU, over its whole passes.
-struct PartUse {
-  std::string device;
-  std::string pass;         // of PassSummary
-  std::string block;        // of PartSummary
-  std::string part;         // of PartSummary
-  std::int64_t passes = 0;  // of this kind on this GPU
-  std::int64_t launches = 0;
-  std::int64_t total_ns = 0;
-};
-
 // By device, pass, block and part. Empty if no passes were found. The profile must have a trace.
-std::vector<PartUse> find_part_uses(const Profile& profile);
+std::vector<PartRow> find_part_uses(const Profile& profile);
 
 }  // namespace gpuwhy

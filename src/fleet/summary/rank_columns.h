@@ -23,7 +23,7 @@ struct KernelColumns {
   std::vector<std::int64_t> total_ns;
   std::vector<std::int64_t> min_ns;
   std::vector<std::int64_t> max_ns;
-  StepColumns durations;
+  BinColumns durations;
 };
 
 // The same for collectives.

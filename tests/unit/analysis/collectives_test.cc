@@ -33,9 +33,9 @@ const Rules kRules = {{{"communication", {"nccl"}}}, {}};
 
 std::vector<std::string> words_of(const Collectives& collectives) {
   std::vector<std::string> words;
-  for (const CollectiveLaunch& launch : collectives.launches) {
+  for (const CollectiveRow& launch : collectives.launches) {
     words.push_back(fmt::format("{} {} #{} at {}", launch.device, launch.communicator,
-                                launch.sequence, launch.start_ns));
+                                launch.sequence, launch.arrival_ns));
   }
   return words;
 }
