@@ -217,14 +217,14 @@ void add_collectives(const FleetSummary& fleet, FleetReport& report) {
     time.waiting_ns = time.total_ns - time.transfer_ns - time.alone_ns;
   }
   find_late_leavers(members, waited, report);
-  report.num_collectives = static_cast<std::int64_t>(fleet.collectives.size());
+  JobCollectives& sum = report.collectives;
+  sum.num = static_cast<std::int64_t>(fleet.collectives.size());
   // Per collective: transfer, waiting, and the rank that caused it.
   for (const FleetCollective& one : fleet.collectives) {
-    CollectiveTime& sum = report.collectives;
     sum.total_ns = saturated_sum(sum.total_ns, one.total_ns);
-    report.num_mismatched += one.kernel != one.other_kernel ? 1 : 0;
+    sum.num_mismatched += one.kernel != one.other_kernel ? 1 : 0;
     if (one.num_ranks < 2) {
-      ++report.num_alone;
+      ++sum.num_alone;
       sum.alone_ns = saturated_sum(sum.alone_ns, one.total_ns);
       continue;
     }

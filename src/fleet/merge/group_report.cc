@@ -21,7 +21,6 @@
 #include "fleet/merge/group_report.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -29,7 +28,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/collectives.h"
 #include "base/saturated_sum.h"
 #include "base/units.h"
 #include "fleet/merge/collective_report.h"
@@ -186,8 +184,7 @@ KindAndReason kind_of(const Operations& operations, bool has_experts) {
 
 // Matched collectives of one group.
 struct Matched {
-  CollectiveTime time;
-  std::int64_t num = 0;
+  GroupCollectives time;
   struct Late {
     std::int64_t num_last = 0;
     std::int64_t caused_ns = 0;
@@ -199,7 +196,7 @@ std::map<std::string_view, Matched> match_by_group(const FleetSummary& fleet) {
   std::map<std::string_view, Matched> found;
   for (const FleetCollective& one : fleet.collectives) {
     Matched& matched = found[one.communicator];
-    ++matched.num;
+    ++matched.time.num;
     matched.time.total_ns = saturated_sum(matched.time.total_ns, one.total_ns);
     if (one.num_ranks < 2) {
       matched.time.alone_ns = saturated_sum(matched.time.alone_ns, one.total_ns);
@@ -218,7 +215,6 @@ std::map<std::string_view, Matched> match_by_group(const FleetSummary& fleet) {
 
 void add_late_rank(const Matched& matched, JobGroup& group) {
   group.collectives = matched.time;
-  group.num_collectives = matched.num;
   if (matched.late.empty()) {
     return;
   }
@@ -231,12 +227,6 @@ void add_late_rank(const Matched& matched, JobGroup& group) {
 }
 
 }  // namespace
-
-std::string_view id_of(ParallelKind kind) {
-  constexpr std::array<std::string_view, 6> kIds = {"unknown", "tensor", "pipeline",
-                                                    "data",    "expert", "context"};
-  return kIds[static_cast<std::size_t>(kind)];
-}
 
 std::vector<JobGroup> find_groups(const FleetSummary& fleet) {
   std::map<std::string_view, Operations> by_communicator;
