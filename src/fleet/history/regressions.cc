@@ -185,8 +185,8 @@ Side side_of(const std::vector<KnownRun>& runs, const std::string& label) {
 }
 
 struct Grown {
-  KernelSums base;
-  KernelSums candidate;
+  WideKernelSums base;
+  WideKernelSums candidate;
   double base_mean() const { return mean_of(base.total_ns, base.calls); }
   double candidate_mean() const { return mean_of(candidate.total_ns, candidate.calls); }
   double added_ns() const { return (candidate_mean() - base_mean()) * candidate.calls.value(); }
@@ -199,15 +199,15 @@ struct Compared {
   std::size_t num_gone = 0;
 };
 
-Compared compared(const std::vector<KernelSums>& base, const std::vector<KernelSums>& candidate,
-                  const FleetFilter& filter) {
+Compared compared(const std::vector<WideKernelSums>& base,
+                  const std::vector<WideKernelSums>& candidate, const FleetFilter& filter) {
   using Key = std::pair<std::uint64_t, std::uint64_t>;
-  std::map<Key, const KernelSums*> before;
-  for (const KernelSums& kernel : base) {
+  std::map<Key, const WideKernelSums*> before;
+  for (const WideKernelSums& kernel : base) {
     before[{kernel.stage_key, kernel.kernel_key}] = &kernel;
   }
   Compared result;
-  for (const KernelSums& kernel : candidate) {
+  for (const WideKernelSums& kernel : candidate) {
     const auto found = before.find({kernel.stage_key, kernel.kernel_key});
     if (found == before.end()) {
       ++result.num_new;
@@ -238,10 +238,10 @@ Json fleet_regressions(HistorySource& history, const FleetFilter& filter, const 
   }
   const Side before = side_of(runs, base_label);
   const Side after = side_of(runs, candidate_label);
-  std::vector<KernelSums> base_kernels = history.kernel_sums(before.runs);
-  std::vector<KernelSums> candidate_kernels = history.kernel_sums(after.runs);
+  std::vector<WideKernelSums> base_kernels = history.kernel_sums(before.runs);
+  std::vector<WideKernelSums> candidate_kernels = history.kernel_sums(after.runs);
   if (!filter.stage.empty()) {
-    const auto is_other = [key = key_of(filter.stage)](const KernelSums& sums) {
+    const auto is_other = [key = key_of(filter.stage)](const WideKernelSums& sums) {
       return sums.stage_key != key;
     };
     std::erase_if(base_kernels, is_other);

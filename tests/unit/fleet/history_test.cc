@@ -31,13 +31,14 @@ RankSummary rank_of(const std::string& run, std::int64_t rank, std::int64_t comp
   summary.identity.num_ranks = 3;
   summary.identity.engine_version = "v" + run;
   summary.identity.started_unix_s = 86'400 * 20'000 + std::stoll(run) * 86'400;
-  StageCell stage;
+  StageSums stage;
   stage.stage = "decode";
   stage.instances = 1;
   stage.window_ns = 10'000;
   stage.buckets_ns[0] = compute_ns;
   summary.stages = {stage};
-  summary.kernels = {{"decode", "k", "gemm", 2, 2 * compute_ns, compute_ns, compute_ns, {{80, 2}}}};
+  summary.kernels = {
+      {{"decode", "k", "gemm"}, {2, 2 * compute_ns, compute_ns, compute_ns, {{80, 2}}}}};
   return summary;
 }
 
