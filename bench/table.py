@@ -69,7 +69,7 @@ def measure(program, tools, files, scratch, rounds):
 
 
 def events_of(program, files):
-    plan = subprocess.run([program, "analyze", *files, "--plan", "--json"], capture_output=True, text=True, check=False).stdout
+    plan = subprocess.run([program, "analyze", *files, "--memory-need", "--json"], capture_output=True, text=True, check=False).stdout
     return json.loads(plan)["events"]
 
 

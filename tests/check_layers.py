@@ -10,6 +10,10 @@ No file compares a row's kind or a stage's role with its word: it asks RowName a
 The names of a bundle's files are in LAYOUT alone, which every layer may include: it is nothing but names.
 A layer that other programs load (LOADED) shares no code with this one, only the headers named in SHARED_HEADERS.
 
+The rooms of analysis are floors: a file includes files of its room and of those before it in ROOMS, and none of ON_TOP.
+A room is a folder that one can survey: at most MAX_IN_ROOM files. A change of a header compiles at most MAX_REACHED
+sources of other layers. The sources and the tests have a size that they may not exceed.
+
 The JSON library is the slowest header to compile, so the number of sources that include it, directly or through other
 headers, has a limit. Headers that only name Json include base/json_fwd.h.
 
@@ -28,6 +32,30 @@ SHARED_HEADERS = {"nvtx": {"nvtx/range_file.h", "nvtx/nvtx_abi.h"}}
 
 LAYOUT = "bundle/layout.h"
 LITERAL = re.compile(r'"((?:[^"\s]*/)?([^"\s/]+))"')  # a name or a path; sentences have blanks
+
+# The floors of analysis, and the headers above them all.
+ROOMS = ("names", "stages", "kernels", "ranks", "steps", "idle", "operators", "structure", "efficiency", "counters",
+         "timeline", "requests", "findings")
+ON_TOP = {"analysis/profile.h"}
+ROOM_INCLUDE = re.compile(r"analysis/(\w+)/")
+
+# Layers of many files: what is wanted of their rooms and headers, and where it is not so yet. The lists may only shrink.
+LARGE_LAYERS = ("analysis", "ingest", "report", "session")
+MAX_IN_ROOM = 24
+FULL_ROOMS_LEFT = {"analysis", "report", "session"}
+MAX_REACHED = 60
+FAR_HEADERS_LEFT = {
+    "analysis/analysis.h", "analysis/attribution.h", "analysis/compositions.h", "analysis/counters/ncu_join.h",
+    "analysis/efficiency.h", "analysis/efficiency_result.h", "analysis/findings/findings.h", "analysis/graph_names.h",
+    "analysis/host_phases.h", "analysis/kernel_chains.h", "analysis/kernel_families.h", "analysis/kernel_symbols.h",
+    "analysis/launch_groups.h", "analysis/launch_tally.h", "analysis/layer_map.h", "analysis/ledger.h",
+    "analysis/operators.h", "analysis/requests/engine_loop.h", "analysis/requests/request_join.h",
+    "analysis/requests/request_results.h", "analysis/requests/requests.h", "analysis/rules.h", "analysis/stage_times.h",
+    "analysis/stages.h", "analysis/step_markers.h", "analysis/steps_on_gpu.h", "analysis/structure.h",
+    "analysis/structure_summary.h", "analysis/timeline.h", "analysis/timeline_host.h"}
+
+MAX_SRC_LINES = 109_950
+MAX_TEST_LINES = 62_150
 
 MAX_JSON_SOURCES = 67
 JSON_LIBRARY = "nlohmann/json.hpp"
@@ -71,21 +99,72 @@ def allowed_includes(source):
     return layers
 
 
-def json_sources(source):
-    """The sources of src/ that include the JSON library, directly or through headers."""
-    root = source / "src"
-    includes = {str(path.relative_to(root)): ANY_INCLUDE.findall(path.read_text()) for path in root.rglob("*.[ch]*")}
-    reached = {JSON_LIBRARY}
-    while True:
-        more = {name for name, names in includes.items() if name not in reached and reached.intersection(names)}
-        if not more:
-            return sorted(name for name in reached if name.endswith(".cc"))
+def includers_of(source):
+    """By header: the files of src/ that include it themselves."""
+    root, includers = source / "src", {}
+    for path in root.rglob("*.[ch]*"):
+        for header in ANY_INCLUDE.findall(path.read_text()):
+            includers.setdefault(header, set()).add(str(path.relative_to(root)))
+    return includers
+
+
+def sources_with(header, includers):
+    """The sources of src/ that include a header, directly or through headers."""
+    reached, waiting = set(), [header]
+    while waiting:
+        more = includers.get(waiting.pop(), set()) - reached
         reached |= more
+        waiting += more
+    return [name for name in reached if name.endswith(".cc")]
 
 
-def violations(source):
+def room_violations(source, includers):
+    """What is too large, or includes what is above it."""
+    found, full, far = [], set(), set()
+    root = source / "src"
+    for layer in LARGE_LAYERS:
+        for folder in [root / layer, *(path for path in (root / layer).rglob("*") if path.is_dir())]:
+            name, count = str(folder.relative_to(root)), sum(path.is_file() for path in folder.iterdir())
+            if count > MAX_IN_ROOM:
+                full.add(name)
+                if name not in FULL_ROOMS_LEFT:
+                    found.append(f"src/{name} has {count} files directly, at most {MAX_IN_ROOM} are wanted: make a room")
+        for path in (root / layer).rglob("*.h"):
+            name = str(path.relative_to(root))
+            count = sum(not user.startswith(f"{layer}/") for user in sources_with(name, includers))
+            if count > MAX_REACHED:
+                far.add(name)
+                if name not in FAR_HEADERS_LEFT:
+                    found.append(f"{count} sources of other layers include src/{name}, at most {MAX_REACHED} are wanted: "
+                                 "include in headers what they need, and no more")
+    found += [f"src/{name} has at most {MAX_IN_ROOM} files: take it out of FULL_ROOMS_LEFT" for name in sorted(FULL_ROOMS_LEFT - full)]
+    found += [f"src/{name} is not included so often any more: take it out of FAR_HEADERS_LEFT" for name in sorted(FAR_HEADERS_LEFT - far)]
+    for path in sorted((root / "analysis").glob("*/**/*.[ch]*")):
+        room, name = path.relative_to(root / "analysis").parts[0], path.relative_to(source)
+        if room not in ROOMS:
+            found.append(f"{name} is in a room that ROOMS does not list")
+            continue
+        for header in ANY_INCLUDE.findall(path.read_text()):
+            of = ROOM_INCLUDE.match(header)
+            if header in ON_TOP or of and of[1] in ROOMS and ROOMS.index(of[1]) > ROOMS.index(room):
+                found.append(f"{name} includes {header}, which is above {room}")
+    return found
+
+
+def size_violations(source, spare_lines):
+    def lines_in(folder, pattern):
+        return sum(path.read_bytes().count(b"\n") for path in (source / folder).rglob(pattern)
+                   if path.is_file() and "__pycache__" not in path.parts)
+
+    return [f"{folder} has {lines:,} lines, at most {most:,} are wanted: delete as much as you add"
+            for folder, lines, most in (("src", lines_in("src", "*.[ch]*"), MAX_SRC_LINES), ("tests", lines_in("tests", "*"), MAX_TEST_LINES))
+            if lines > most + spare_lines]
+
+
+def violations(source, spare_lines=0):
     layers = allowed_includes(source)
-    formats = {name: path.relative_to(source) for path in (source / "src/ingest").glob("*.cc")
+    includers = includers_of(source)
+    formats = {name: path.relative_to(source) for path in (source / "src/ingest").rglob("*.cc")
                for name in FORMAT.findall(path.read_text())}
     layout = COMMENT.sub("", (source / "src" / LAYOUT).read_text())
     file_names = {name for _, name in LITERAL.findall(INCLUDE.sub("", layout)) if "." in name}
@@ -130,13 +209,14 @@ def violations(source):
                 found.append(f"{name} includes CLI11: only src/cli/args.cc does")
     for name in sorted(ROW_COMPARISONS_LEFT.keys() - compared):
         found.append(f"{name} compares with no row's word any more: take it out of ROW_COMPARISONS_LEFT")
-    num_json = len(json_sources(source))
+    num_json = len(sources_with(JSON_LIBRARY, includers))
     if num_json > MAX_JSON_SOURCES:
         found.append(f"{num_json} sources include all of {JSON_LIBRARY}, at most {MAX_JSON_SOURCES} may: "
                      "include base/json_fwd.h in headers, or lower the number elsewhere")
     share = comment_share(source)
     if share < MIN_COMMENT_SHARE:
         found.append(f"comments are {share:.2%} of the lines of src/, at least {MIN_COMMENT_SHARE:.0%} are wanted")
+    found += room_violations(source, includers) + size_violations(source, spare_lines)
     cycle = find_cycle(layers)
     if cycle:
         found.append("layers use each other in a circle: " + " -> ".join(cycle))
@@ -197,7 +277,15 @@ PLANTS = [
     ("src/base/riddle.cc", "// SPDX-License-Identifier: Apache-2.0\n//\n// Where does a\n// number go?\n", "asks"),
     ("src/base/riddle.cc", "// SPDX-License-Identifier: Apache-2.0\n//\n// A number, and whose\n// is it?\n", "asks"),
     ("src/base/bare.cc", "// SPDX-License-Identifier: Apache-2.0\n//\n// Numbers.\n" + "int x;\n" * 9000, "comments are"),
+    ("src/analysis/counters/ncu_join.cc", '#include "analysis/findings/rule.h"\n', "which is above counters"),
+    ("src/analysis/findings/workload.cc", '#include "analysis/profile.h"\n', "which is above findings"),
+    ("src/analysis/attic/box.h", "// Things.\n", "in a room that ROOMS does not list"),
+    ("src/cli/user_%d.cc", '// A user.\n#include "ingest/operators_csv.h"\n', "sources of other layers include src/ingest/operators_csv.h"),
+    ("src/report/attic/box_%d.h", "// Things.\n", "make a room"),
+    ("src/base/long.cc", "// SPDX-License-Identifier: Apache-2.0\n//\n// Numbers.\n\n" + "// Another.\n" * 20_000, "src has"),
+    ("tests/long.py", "# Another.\n" * 90_000, "tests has"),
 ]
+SPARE_LINES = 10_000  # while it plants: each plant adds lines
 
 
 def self_test(source):
@@ -207,11 +295,11 @@ def self_test(source):
             copy = pathlib.Path(temporary)
             shutil.copytree(source / "src", copy / "src")
             shutil.copy(source / "CMakeLists.txt", copy)
-            target = copy / path
-            target.parent.mkdir(exist_ok=True)
-            with target.open("a") as file:
-                file.write(text)
-            found = violations(copy)
+            for target in {copy / path.replace("%d", str(number)) for number in range(MAX_REACHED)}:
+                target.parent.mkdir(exist_ok=True)
+                with target.open("a") as file:
+                    file.write(text)
+            found = violations(copy, SPARE_LINES)
             if len(found) != 1 or expected not in found[0]:
                 sys.exit(f"planted {text!r} into {path}, found {found}")
     print(f"{len(PLANTS)} planted violations found")

@@ -74,7 +74,7 @@ def section(path, text):
 
 
 def manual(program):
-    commands = [re.split(r"\s{2,}", line)[0] for line in ask(program, "list", "commands").splitlines()[1:]]
+    commands = [re.split(r"\s{2,}", line.strip())[0] for line in ask(program, "list", "commands").splitlines()[1:]]
     lines = []
     for command in commands:
         lines += section(command, ask(program, *command.split(), "--help"))

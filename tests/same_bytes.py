@@ -50,7 +50,7 @@ RECORDING = {
     "chrome": "export FILE --format chrome --out chrome.json",
     "pprof": "export FILE --format pprof --out kernels.pb.gz",
 }
-COUNTERS = {"terminal": "ncu FILE", "json": "ncu FILE --each --json", "csv": "ncu FILE --csv"}
+COUNTERS = {"terminal": "ncu FILE", "json": "ncu FILE --each --json", "csv": "ncu FILE --format csv"}
 TABLE = {"terminal": "analyze FILE", "json": "analyze FILE --json", "ncu": "ncu FILE"}
 ASKED = {".sqlite": RECORDING, ".json": RECORDING, ".json.gz": RECORDING, ".ncu-rep": COUNTERS, ".csv": TABLE, ".txt": TABLE}
 

@@ -23,8 +23,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "analysis/interval_index.h"
 #include "base/row_memory.h"
+#include "trace/interval_index.h"
 
 namespace gpuwhy {
 namespace {

@@ -5,10 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/analysis.h"
 #include "analysis/attribution.h"
 #include "analysis/kernel_families.h"
 #include "analysis/stages.h"
+#include "results/copy.h"
+#include "results/device.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

@@ -30,9 +30,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/attribution.h"
 #include "analysis/capture_summary.h"
-#include "analysis/stages.h"
 #include "base/text.h"
 #include "trace/device_label.h"
 
@@ -235,11 +233,11 @@ class GroupUses {
 
 }  // namespace
 
-Collectives find_collectives(const Profile& profile) {
-  const Trace& trace = *profile.trace;
-  const Stages& stages = profile.stages;
+Collectives find_collectives(const Trace& trace, const Rules& rules, const Stages& stages,
+                             const Attribution& attribution, const Structure& structure,
+                             std::int64_t start_ns) {
   const Kernels& kernels = trace.kernels;
-  const std::vector<std::uint32_t> rows = communication_rows(trace, profile.rules);
+  const std::vector<std::uint32_t> rows = communication_rows(trace, rules);
   Collectives found;
   if (rows.empty()) {
     return found;
@@ -254,7 +252,7 @@ Collectives find_collectives(const Profile& profile) {
     labels.push_back(device_label(device));
   }
   GroupUses uses(trace.collective_kernels.empty() ? CommunicationLayers{}
-                                                  : layers_of(profile.structure, rows));
+                                                  : layers_of(structure, rows));
   bool has_groups = false;
   bool has_streams = false;
   for (const std::uint32_t row : rows) {
@@ -279,13 +277,12 @@ Collectives find_collectives(const Profile& profile) {
       ++found.num_left_out;
       continue;
     }
-    // Times count from the start of the capture.
-    const std::uint32_t instance = profile.attribution.kernels.instance[row];
+    const std::uint32_t instance = attribution.kernels.instance[row];
     found.launches.push_back(
         {communicator.name, sequence,
          stages.name_of(instance == kNone ? kNone : stages.instances[instance].stage).text(),
-         std::string(trace.strings[kernels.name[row]]),
-         kernels.start_ns[row] - profile.analysis.capture_start_ns, duration_ns, labels[device]});
+         std::string(trace.strings[kernels.name[row]]), kernels.start_ns[row] - start_ns,
+         duration_ns, labels[device]});
   }
   found.groups = uses.finish();
   found.communicators_by =

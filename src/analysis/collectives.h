@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile.h"
+#include "analysis/attribution.h"
+#include "analysis/rules.h"
+#include "analysis/stages.h"
+#include "analysis/structure.h"
 #include "results/rank_summary.h"
 
 namespace gpuwhy {
@@ -19,8 +22,10 @@ struct Collectives {
 };
 inline constexpr std::int64_t kMostLaunches = 4096;
 
-// Separate from profile(), because only summaries for other ranks need it. The profile must have a
-// trace.
-Collectives find_collectives(const Profile& profile);
+// Separate from profile(), because only summaries for other ranks need it. Times count from
+// `start_ns`, when the recording began.
+Collectives find_collectives(const Trace& trace, const Rules& rules, const Stages& stages,
+                             const Attribution& attribution, const Structure& structure,
+                             std::int64_t start_ns);
 
 }  // namespace gpuwhy

@@ -14,8 +14,8 @@
 #include <fmt/format.h>
 
 #include "analysis/analysis.h"
-#include "analysis/efficiency.h"
-#include "analysis/median.h"
+#include "base/median.h"
+#include "model/efficiency_setup.h"
 #include "model/lower_bound.h"
 #include "results/stage_role.h"
 

@@ -1,27 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "analysis/analysis.h"
-#include "model/gpu.h"
-#include "model/llm.h"
+#include "model/efficiency_setup.h"
 
 namespace gpuwhy {
-
-// What a recording does not contain. Numbers given here override those of marks.
-struct EfficiencySetup {
-  std::string model_name;
-  Llm llm;
-  GpuMatch gpu;
-  std::optional<std::int64_t> prompt_tokens;  // of one sequence
-  std::optional<std::int64_t> new_tokens;     // made in one decode loop, of one sequence
-  std::optional<std::int64_t> batch;
-  std::optional<std::int64_t> context;   // mean over decode steps
-  std::optional<VisionCost> image;       // looked at in each prefill
-  std::optional<std::int64_t> num_gpus;  // that share one copy of the model
-};
 
 // Compares the stages prefill, decode, decode_step, mixed and verify of an analysis with the
 // model's minimum cost. By default all GPUs with kernels are assumed to share the work; for a

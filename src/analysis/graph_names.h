@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "results/range.h"
-#include "trace/graph_annotations.h"
+#include "trace/node_annotations.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

@@ -18,6 +18,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include "analysis/operator_names.h"
+
 namespace gpuwhy {
 
 namespace {
@@ -30,7 +32,6 @@ constexpr std::size_t kMostSpansOfCall = 64;   // no real call spans more gaps
 constexpr double kMostAround = 3;              // a scope longer than this many gaps says little
 constexpr std::size_t kMostSpans = 50'000;     // gaps that are asked
 constexpr std::size_t kMostLooks = 1'000'000;  // intervals against spans: bounds hostile nesting
-constexpr std::size_t kLongestName = 200;
 
 // Whether a gap is long enough to ask what the host did.
 bool is_asked(const Gap& gap) {
@@ -156,43 +157,6 @@ bool says_nothing(std::string_view text) {
 }
 
 }  // namespace
-
-std::string without_numbers(std::string_view text) {
-  std::string name;
-  const std::string_view shown = text.substr(0, kLongestName);
-  for (std::size_t i = 0; i < shown.size();) {
-    const auto is_digit = [&](std::size_t at) {
-      return at < shown.size() && shown[at] >= '0' && shown[at] <= '9';
-    };
-    const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    if (is_digit(i) && (i == 0 || !is_letter(shown[i - 1]))) {
-      while (is_digit(i)) {
-        ++i;
-      }
-      name += 'N';
-    } else {
-      name += shown[i++];
-    }
-  }
-  return name;
-}
-
-std::string function_name(std::string_view text) {
-  // "torch/utils/data/dataloader.py(630): __next__"
-  const std::size_t line = text.find(".py(");
-  const std::size_t name = text.find("): ");
-  if (line != std::string_view::npos && name != std::string_view::npos && name > line) {
-    const std::string_view path = text.substr(0, line + 3);
-    const std::size_t folder = path.rfind('/');
-    const std::string_view file = folder == std::string_view::npos ? path : path.substr(folder + 1);
-    return std::string(file.substr(0, kLongestName / 2)) + ": " +
-           std::string(text.substr(name + 3, kLongestName / 2));
-  }
-  // "<built-in method acquire of _thread.lock object at 0x7f0c>"
-  const std::size_t address = text.find(" at 0x");
-  return std::string(text.substr(0, address).substr(0, kLongestName)) +
-         (address != std::string_view::npos && text.ends_with('>') ? ">" : "");
-}
 
 void IdleCauses::begin() {
   asked_.clear();

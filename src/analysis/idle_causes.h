@@ -92,11 +92,4 @@ class IdleCauses {
   std::map<IdleLabel, std::uint16_t> numbers_ = {{labels_[0], 0}, {labels_[1], 1}};
 };
 
-// A Python function without the line and addresses of its text, its file first:
-// "dataloader.py: __next__".
-std::string function_name(std::string_view text);
-
-// A range's text with its numbers replaced: "layer_12" and "layer_13" are one name.
-std::string without_numbers(std::string_view text);
-
 }  // namespace gpuwhy

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/analysis.h"
-#include "analysis/median.h"
+#include "base/median.h"
 #include "base/sort_runs.h"
 #include "base/units.h"
 #include "results/stage_role.h"

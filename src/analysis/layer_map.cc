@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/median.h"
+#include "base/median.h"
 #include "trace/device_label.h"
 
 namespace gpuwhy {

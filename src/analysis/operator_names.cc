@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parsing of operator and module names as written by PyTorch, vLLM and SGLang.
+// Parsing of names of operators, modules and functions as written by PyTorch, vLLM and SGLang.
 //
 // Covers PyTorch's profiler and its NVTX ranges, and the layer hooks of vLLM and SGLang. Names of
 // other frameworks pass unchanged and yield no layers.
@@ -21,6 +21,7 @@ constexpr std::string_view kLayerClasses[] = {"Layer", "Block"};
 // What PyTorch appends to an operator's name (torch/csrc/autograd/profiler_legacy.cpp, getNvtxStr).
 constexpr std::string_view kAppended[] = {
     ", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = ", ", stashed seq"};
+constexpr std::size_t kLongestName = 200;  // of what is shown; a file's is of any length
 
 std::optional<std::int64_t> index_of(std::string_view text) {
   std::int64_t value = 0;
@@ -92,6 +93,43 @@ std::string over_layers(std::string_view module) {
 
 bool is_operator_text(std::string_view text) {
   return text.starts_with("aten::") || operator_name(text).size() != text.size();
+}
+
+std::string without_numbers(std::string_view text) {
+  std::string name;
+  const std::string_view shown = text.substr(0, kLongestName);
+  for (std::size_t i = 0; i < shown.size();) {
+    const auto is_digit = [&](std::size_t at) {
+      return at < shown.size() && shown[at] >= '0' && shown[at] <= '9';
+    };
+    const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    if (is_digit(i) && (i == 0 || !is_letter(shown[i - 1]))) {
+      while (is_digit(i)) {
+        ++i;
+      }
+      name += 'N';
+    } else {
+      name += shown[i++];
+    }
+  }
+  return name;
+}
+
+std::string function_name(std::string_view text) {
+  // "torch/utils/data/dataloader.py(630): __next__"
+  const std::size_t line = text.find(".py(");
+  const std::size_t name = text.find("): ");
+  if (line != std::string_view::npos && name != std::string_view::npos && name > line) {
+    const std::string_view path = text.substr(0, line + 3);
+    const std::size_t folder = path.rfind('/');
+    const std::string_view file = folder == std::string_view::npos ? path : path.substr(folder + 1);
+    return std::string(file.substr(0, kLongestName / 2)) + ": " +
+           std::string(text.substr(name + 3, kLongestName / 2));
+  }
+  // "<built-in method acquire of _thread.lock object at 0x7f0c>"
+  const std::size_t address = text.find(" at 0x");
+  return std::string(text.substr(0, address).substr(0, kLongestName)) +
+         (address != std::string_view::npos && text.ends_with('>') ? ">" : "");
 }
 
 }  // namespace gpuwhy

@@ -32,4 +32,11 @@ std::string_view path_of_module(std::string_view text);
 // "model.layers.*.mlp": the same for this part of every layer.
 std::string over_layers(std::string_view module);
 
+// A Python function without the line and addresses of its text, its file first:
+// "dataloader.py: __next__".
+std::string function_name(std::string_view text);
+
+// A range's text with its numbers replaced: "layer_12" and "layer_13" are one name.
+std::string without_numbers(std::string_view text);
+
 }  // namespace gpuwhy

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analysis/analysis.h"
-#include "analysis/efficiency.h"
+#include "model/efficiency_setup.h"
 
 namespace gpuwhy {
 

@@ -17,16 +17,13 @@
 
 namespace gpuwhy {
 
-std::vector<PartRow> find_part_uses(const Profile& profile) {
-  const Trace& trace = *profile.trace;
-  if (!profile.structure.is_found() || profile.kernel_parts.empty()) {
-    return {};
-  }
-  const StructureSummary& structure = *profile.analysis.structure;
+std::vector<PartRow> find_part_uses(const Trace& trace, const Structure& structure,
+                                    const StructureSummary& summary,
+                                    const std::vector<std::uint32_t>& kernel_parts) {
   std::map<std::pair<std::uint16_t, std::string>, std::int64_t> num_passes;
-  for (const KernelStream& stream : profile.structure.streams) {
+  for (const KernelStream& stream : structure.streams) {
     for (const ModelPass& pass : stream.passes) {
-      num_passes[{stream.device, structure.passes[pass.kind].pass}] += pass.is_whole ? 1 : 0;
+      num_passes[{stream.device, summary.passes[pass.kind].pass}] += pass.is_whole ? 1 : 0;
     }
   }
   struct Slot {
@@ -34,10 +31,10 @@ std::vector<PartRow> find_part_uses(const Profile& profile) {
     std::int64_t total_ns = 0;
   };
   std::vector<std::vector<Slot>> by_device(trace.devices.size(),
-                                           std::vector<Slot>(structure.parts.size()));
-  for (std::size_t row = 0; row < profile.kernel_parts.size(); ++row) {
-    if (profile.kernel_parts[row] != kNone) {
-      Slot& slot = by_device[trace.kernels.device[row]][profile.kernel_parts[row]];
+                                           std::vector<Slot>(summary.parts.size()));
+  for (std::size_t row = 0; row < kernel_parts.size(); ++row) {
+    if (kernel_parts[row] != kNone) {
+      Slot& slot = by_device[trace.kernels.device[row]][kernel_parts[row]];
       ++slot.launches;
       slot.total_ns += trace.kernels.end_ns[row] - trace.kernels.start_ns[row];
     }
@@ -45,9 +42,9 @@ std::vector<PartRow> find_part_uses(const Profile& profile) {
   std::vector<PartRow> found;
   for (std::size_t device = 0; device < trace.devices.size(); ++device) {
     std::map<std::tuple<std::string, std::string, std::string>, PartRow> sums;
-    for (std::size_t i = 0; i < structure.parts.size(); ++i) {
+    for (std::size_t i = 0; i < summary.parts.size(); ++i) {
       const Slot& use = by_device[device][i];
-      const PartSummary& part = structure.parts[i];
+      const PartSummary& part = summary.parts[i];
       if (use.launches == 0) {
         continue;
       }

@@ -3,12 +3,16 @@
 
 #include <vector>
 
-#include "analysis/profile.h"
+#include "analysis/structure.h"
+#include "analysis/structure_summary.h"
 #include "results/rank_summary.h"
+#include "trace/trace.h"
 
 namespace gpuwhy {
 
-// By device, pass, block and part. Empty if no passes were found. The profile must have a trace.
-std::vector<PartRow> find_part_uses(const Profile& profile);
+// By device, pass, block and part. `kernel_parts` are places in `summary.parts`, by kernel.
+std::vector<PartRow> find_part_uses(const Trace& trace, const Structure& structure,
+                                    const StructureSummary& summary,
+                                    const std::vector<std::uint32_t>& kernel_parts);
 
 }  // namespace gpuwhy

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "analysis/analysis.h"
 #include "analysis/stages.h"
+#include "results/range.h"
 
 namespace gpuwhy {
 

@@ -32,10 +32,9 @@
 
 #include <fmt/format.h>
 
-#include "analysis/idle_causes.h"
-#include "analysis/interval_index.h"
 #include "analysis/operator_names.h"
 #include "base/units.h"
+#include "trace/interval_index.h"
 
 namespace gpuwhy {
 namespace {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "analysis/analysis.h"
+#include <vector>
+
 #include "analysis/attribution.h"
+#include "results/range.h"
+#include "trace/trace.h"
 
 namespace gpuwhy {
 

@@ -24,8 +24,8 @@
 #include <fmt/format.h>
 
 #include "analysis/kernel_symbols.h"
-#include "analysis/median.h"
 #include "analysis/stage_times.h"
+#include "base/median.h"
 #include "results/stage_role.h"
 
 namespace gpuwhy {

@@ -10,7 +10,7 @@
 #include <map>
 #include <tuple>
 
-#include "analysis/median.h"
+#include "base/median.h"
 
 namespace gpuwhy {
 namespace {

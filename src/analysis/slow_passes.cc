@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/median.h"
+#include "base/median.h"
 #include "base/units.h"
 #include "trace/device_label.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "analysis/median.h"
+#include "base/median.h"
 
 namespace gpuwhy {
 namespace {

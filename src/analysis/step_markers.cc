@@ -24,8 +24,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/interval_index.h"
 #include "base/text.h"
+#include "trace/interval_index.h"
 
 namespace gpuwhy {
 namespace {

@@ -18,7 +18,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/median.h"
+#include "base/median.h"
 #include "base/sort_runs.h"
 #include "results/stage_role.h"
 #include "trace/device_label.h"

@@ -29,7 +29,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "analysis/median.h"
+#include "base/median.h"
 #include "base/sort_runs.h"
 
 namespace gpuwhy {

@@ -18,8 +18,8 @@
 
 #include "analysis/kernel_names.h"
 #include "analysis/kernel_stretches.h"
-#include "analysis/median.h"
 #include "analysis/model_parts.h"
+#include "base/median.h"
 
 namespace gpuwhy {
 namespace {

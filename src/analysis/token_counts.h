@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/efficiency.h"
+#include "analysis/analysis.h"
+#include "model/efficiency_setup.h"
 
 namespace gpuwhy {
 

@@ -49,8 +49,16 @@ using OptionTarget =
                  RowLimit*>;                                // a whole number of at least 1, or all
 
 // Options that mean the same in every command that has them are explained in one place
-// (args.cc): the help of each command only names them.
-enum class OptionGroup : std::uint8_t { kOwn, kRecording, kModel, kOutput, kHistory, kComparison };
+// (args.cc): the help of each command only names them. Programs type those that are hidden.
+enum class OptionGroup : std::uint8_t {
+  kOwn,
+  kRecording,
+  kModel,
+  kOutput,
+  kHistory,
+  kComparison,
+  kHidden
+};
 
 struct Option {
   std::string name;  // "--json", or "OVERRIDE" for a positional

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What a command prints: the document that it made, in a form of the user's choice.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "cli/command.h"
+#include "report/document.h"
 
 namespace gpuwhy {
 
@@ -22,5 +26,19 @@ std::string paged(std::string json, const JsonPages& pages);
 
 // Throws kUsage if pages are asked for of an output that is not JSON.
 void check_pages(const JsonPages& pages, bool is_json);
+
+// --format, --json and pages, of commands whose JSON is not that of their document.
+struct OutputForm {
+  std::string format = "text";
+  bool has_json_flag = false;
+  JsonPages pages = {};
+
+  bool is_json() const { return has_json_flag || format == "json"; }
+};
+void add_output_options(Command& command, OutputForm& target);
+
+// Only what is asked for is made.
+void print_answer(const OutputForm& form, const std::function<Document()>& document,
+                  const std::function<std::string()>& json, Console& console);
 
 }  // namespace gpuwhy

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/console.h"
-#include "session/progress.h"
+#include "session/run_progress.h"
 
 namespace gpuwhy {
 

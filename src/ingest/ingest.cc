@@ -17,8 +17,8 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "bundle/layout.h"
-#include "ingest/nsys_numbers.h"
-#include "ingest/sqlite_file.h"
+#include "ingest/nsys/nsys_numbers.h"
+#include "ingest/sqlite/sqlite_file.h"
 
 namespace gpuwhy {
 namespace {

@@ -11,7 +11,7 @@
 #include <fmt/chrono.h>
 
 #include "analysis/latencies.h"
-#include "analysis/median.h"
+#include "base/median.h"
 #include "base/sort_runs.h"
 
 namespace gpuwhy {

@@ -2,7 +2,7 @@
 //
 // The table of report sections, and the documents made of them.
 //
-// A new section is one function and one row here; writers do not change.
+// A new section is a file with its function and one line here; writers do not change.
 #include "report/sections.h"
 
 #include <algorithm>
@@ -15,53 +15,85 @@
 #include "report/section_makers.h"
 
 namespace gpuwhy {
+
+// One line a section, in the order of every document: its function is ID_section().
+// clang-format off
+#define GPUWHY_SECTIONS(SECTION) \
+  SECTION(summary, "Executive Summary", kReport | kPage | kTerminal | kRun) \
+  SECTION(recommendations, "Recommendations", kAsked) \
+  SECTION(aggregates, "Aggregates", kPage) \
+  SECTION(findings, "Top opportunities (upper bounds, largest and surest first)", kReport | kPage | kTerminal | kRun) \
+  SECTION(requests, "Requests", kReport | kPage | kTerminal | kQuiet) \
+  SECTION(stages, "Per-Stage Timings", kReport | kPage | kTerminal) \
+  SECTION(baseline, "Stages, unprofiled", kTerminal | kRun) \
+  SECTION(overhead, "Profiler overhead", kReport | kPage | kTerminal | kRun | kNeedsGpu) \
+  SECTION(ledger, "Where GPU time goes, by stage", kReport | kPage | kTerminal | kNeedsGpu) \
+  SECTION(host_phases, "CPU time in a step", kReport | kPage | kTerminal | kQuiet) \
+  SECTION(efficiency, "MFU", kReport | kPage | kTerminal | kNeedsGpu) \
+  SECTION(takeaways, "Stage Takeaways", kAsked) \
+  SECTION(model, "Model: passes, layers and parts", kReport | kPage | kTerminal | kQuiet) \
+  SECTION(families, "Kernel families", kReport | kTerminal | kNeedsGpu) \
+  SECTION(kernels, "Top Kernels", kReport | kPage | kTerminal | kNeedsGpu) \
+  SECTION(counters, "Kernel bottlenecks", kReport | kPage | kTerminal | kNeedsGpu) \
+  SECTION(operators, "Top Operators", kReport | kPage | kTerminal) \
+  SECTION(gemm_rates, "GEMM and attention rates", kReport | kPage | kTerminal | kQuiet) \
+  SECTION(ranges, "Ranges", kAsked) \
+  SECTION(environment, "Environment", kReport | kPage) \
+  SECTION(quality, "Data quality", kReport | kPage | kTerminal) \
+  SECTION(files, "Files", kReport | kPage)
+// clang-format on
+
+#define DECLARE(id, title, places) \
+  Section id##_section(const Metrics& metrics, const SectionOptions& options);
+GPUWHY_SECTIONS(DECLARE)
+#undef DECLARE
+
 namespace {
+
+// The documents that have a section, and what happens where it has nothing to say.
+enum Places : unsigned {
+  kAsked = 0,  // by its id alone
+  kReport = 1,
+  kPage = 2,
+  kTerminal = 4,
+  kRun = 8,     // what a run prints at its end
+  kQuiet = 16,  // left out where it is empty: most programs mark no phases, many have no layers
+  kNeedsGpu = 32,
+};
 
 struct SectionRow {
   const char* id;
   const char* title;
   Section (*make)(const Metrics& metrics, const SectionOptions& options);
+  unsigned places;
 };
 
-constexpr SectionRow kSections[] = {
-    {"summary", "Executive Summary", summary_section},
-    {"findings", "Top opportunities (upper bounds, largest and surest first)", findings_section},
-    {"environment", "Environment", environment_section},
-    {"aggregates", "Aggregates", aggregates_section},
-    {"baseline", "Stages, unprofiled", baseline_section},
-    {"requests", "Requests", requests_section},
-    {"stages", "Per-Stage Timings", stages_section},
-    {"overhead", "Profiler overhead", overhead_section},
-    {"host_phases", "CPU time in a step", host_phases_section},
-    {"ledger", "Where GPU time goes, by stage", ledger_section},
-    {"efficiency", "MFU", efficiency_section},
-    {"takeaways", "Stage Takeaways", takeaways_section},
-    {"model", "Model: passes, layers and parts", model_section},
-    {"operators", "Top Operators", operators_section},
-    {"gemm_rates", "GEMM and attention rates", gemm_rates_section},
-    {"families", "Kernel families", families_section},
-    {"kernels", "Top Kernels", kernels_section},
-    {"ranges", "Ranges", ranges_section},
-    {"counters", "Kernel bottlenecks", counters_section},
-    {"recommendations", "Recommendations", recommendations_section},
-    {"quality", "Data quality", quality_section},
-    {"files", "Files", files_section},
-};
+#define ROW(id, title, places) {#id, title, id##_section, places},
+constexpr SectionRow kSections[] = {GPUWHY_SECTIONS(ROW)};
+#undef ROW
 
-Document document_of(const char* title, const std::vector<std::string>& ids, const Metrics& metrics,
+const SectionRow* find_section(std::string_view id) {
+  const auto* row = std::ranges::find(kSections, id, &SectionRow::id);
+  return row == std::end(kSections) ? nullptr : row;
+}
+
+Section section_of(const SectionRow& row, const Metrics& metrics, const SectionOptions& options) {
+  Section section = row.make(metrics, options);
+  section.id = row.id;
+  section.title = section.title.empty() ? row.title : section.title;
+  return section;
+}
+
+Document document_of(const char* title, Places place, const Metrics& metrics,
                      const SectionOptions& options) {
   Document document{title, {}};
-  for (const std::string& id : ids) {
-    const auto* row = std::find_if(std::begin(kSections), std::end(kSections),
-                                   [&](const SectionRow& one) { return one.id == id; });
-    if (row == std::end(kSections)) {
-      throw Error(ErrorKind::kUsage, fmt::format("there is no section '{}'", printable(id)),
-                  fmt::format("there are: {}", fmt::join(section_ids(), ", ")));
+  for (const SectionRow& row : kSections) {
+    if ((row.places & place) != 0) {
+      Section section = section_of(row, metrics, options);
+      if (section.missing.empty() || (row.places & kQuiet) == 0) {
+        document.sections.push_back(std::move(section));
+      }
     }
-    Section section = row->make(metrics, options);
-    section.id = row->id;
-    section.title = section.title.empty() ? row->title : section.title;
-    document.sections.push_back(std::move(section));
   }
   return document;
 }
@@ -70,26 +102,13 @@ void leave_out_missing(Document& document) {
   std::erase_if(document.sections, [](const Section& section) { return !section.missing.empty(); });
 }
 
-// Most programs mark no phases, many have no layers: a heading that says so would be in every
-// report.
-Document without_empty_parts(Document document) {
-  std::erase_if(document.sections, [](const Section& section) {
-    return (section.id == "host_phases" || section.id == "model" || section.id == "gemm_rates" ||
-            section.id == "requests") &&
-           !section.missing.empty();
-  });
-  return document;
-}
-
 // A program that runs on the CPU alone lacks all of these for one reason, which is said once.
 Document with_gpu_parts_in_one(const Metrics& metrics, Document document) {
-  constexpr std::string_view kGpuParts[] = {"ledger",  "efficiency", "families",
-                                            "kernels", "counters",   "overhead"};
   if (has_gpu_work(metrics)) {
     return document;
   }
   const auto is_gone = [&](const Section& section) {
-    return !section.missing.empty() && std::ranges::count(kGpuParts, section.id) > 0;
+    return !section.missing.empty() && (find_section(section.id)->places & kNeedsGpu) != 0;
   };
   const auto first = std::ranges::find_if(document.sections, is_gone);
   if (first == document.sections.end()) {
@@ -113,6 +132,11 @@ Document with_gpu_parts_in_one(const Metrics& metrics, Document document) {
   return document;
 }
 
+Document titled(const char* title, Document document) {
+  document.title = title;
+  return document;
+}
+
 }  // namespace
 
 std::vector<std::string> section_ids() {
@@ -124,39 +148,23 @@ std::vector<std::string> section_ids() {
 }
 
 Document report_document(const Metrics& metrics, const SectionOptions& options) {
-  return with_gpu_parts_in_one(
-      metrics, without_empty_parts(document_of(
-                   "Report",
-                   {"summary", "files", "findings", "requests", "stages", "overhead", "efficiency",
-                    "ledger", "host_phases", "model", "families", "kernels", "counters",
-                    "operators", "gemm_rates", "environment", "quality"},
-                   metrics, options)));
+  return with_gpu_parts_in_one(metrics, document_of("Report", kReport, metrics, options));
 }
 
 Document page_document(const Metrics& metrics, const SectionOptions& options) {
-  return without_empty_parts(
-      document_of("gpuwhy report",
-                  {"summary", "aggregates", "findings", "requests", "stages", "ledger",
-                   "host_phases", "efficiency", "model", "kernels", "counters", "operators",
-                   "gemm_rates", "overhead", "environment", "quality", "files"},
-                  metrics, options));
+  return document_of("gpuwhy report", kPage, metrics, options);
 }
 
 Document kernels_document(const Metrics& metrics, const SectionOptions& options) {
-  return document_of("Kernels", {"kernels"}, metrics, options);
+  return titled("Kernels", section_document(metrics, {"kernels"}, options));
 }
 
 Document operators_document(const Metrics& metrics, const SectionOptions& options) {
-  return document_of("Operators", {"operators"}, metrics, options);
+  return titled("Operators", section_document(metrics, {"operators"}, options));
 }
 
 Document terminal_document(const Metrics& metrics, const SectionOptions& options) {
-  Document document =
-      document_of("",
-                  {"summary", "findings", "requests", "stages", "baseline", "overhead", "ledger",
-                   "host_phases", "efficiency", "model", "families", "kernels", "counters",
-                   "operators", "gemm_rates", "quality"},
-                  metrics, options);
+  Document document = document_of("", kTerminal, metrics, options);
   leave_out_missing(document);
   return document;
 }
@@ -164,8 +172,7 @@ Document terminal_document(const Metrics& metrics, const SectionOptions& options
 Document run_document(const Metrics& metrics) {
   SectionOptions options;
   options.is_terminal = true;
-  Document document =
-      document_of("", {"summary", "findings", "baseline", "overhead"}, metrics, options);
+  Document document = document_of("", kRun, metrics, options);
   leave_out_missing(document);
   // Without a recording there is one finding, which says what the summary says.
   if (metrics.verdict.starts_with("There is no recording")) {
@@ -177,7 +184,16 @@ Document run_document(const Metrics& metrics) {
 
 Document section_document(const Metrics& metrics, const std::vector<std::string>& ids,
                           const SectionOptions& options) {
-  return document_of("", ids, metrics, options);
+  Document document;
+  for (const std::string& id : ids) {
+    const SectionRow* row = find_section(id);
+    if (row == nullptr) {
+      throw Error(ErrorKind::kUsage, fmt::format("there is no section '{}'", printable(id)),
+                  fmt::format("there are: {}", fmt::join(section_ids(), ", ")));
+    }
+    document.sections.push_back(section_of(*row, metrics, options));
+  }
+  return document;
 }
 
 }  // namespace gpuwhy

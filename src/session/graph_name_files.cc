@@ -17,8 +17,8 @@
 
 #include "analysis/graph_names.h"
 #include "base/error.h"
-#include "ingest/graph_annotations.h"
 #include "ingest/ingest.h"
+#include "ingest/kineto/graph_annotations.h"
 #include "session/memory_fit.h"
 
 namespace gpuwhy {

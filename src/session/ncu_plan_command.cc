@@ -70,7 +70,8 @@ NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const Profile& 
   }
   wanted.is_gated =
       options.is_ncu_gated && marks_of_stages(stages, seen_marks(*profile.trace)).has_value();
-  return plan_ncu(profile, wanted);
+  return plan_ncu(*profile.trace, profile.stages, profile.attribution, profile.kernel_parts,
+                  profile.analysis, wanted);
 }
 
 NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& seen) {

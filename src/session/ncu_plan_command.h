@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/counters/ncu_plan.h"
+#include "analysis/profile.h"
 #include "capture/tools.h"
 #include "session/run_options.h"
 

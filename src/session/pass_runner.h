@@ -16,8 +16,8 @@
 #include "bundle/secret_values.h"
 #include "capture/nvtx_timer.h"
 #include "capture/system.h"
-#include "session/progress.h"
 #include "session/run_passes.h"
+#include "session/run_progress.h"
 #include "session/software.h"
 
 namespace gpuwhy {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "bundle/layout.h"
-#include "ingest/request_files.h"
+#include "ingest/requests/request_files.h"
 #include "serve/drive.h"
 #include "session/pass_parts.h"
 #include "session/recording.h"

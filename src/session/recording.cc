@@ -22,7 +22,7 @@
 #include "capture/stale_runs.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
-#include "ingest/request_files.h"
+#include "ingest/requests/request_files.h"
 #include "report/metrics.h"
 #include "session/job_files.h"
 #include "session/memory_fit.h"

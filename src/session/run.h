@@ -10,7 +10,7 @@
 #include "config/compose.h"
 #include "report/metrics.h"
 #include "session/pass_runner.h"
-#include "session/progress.h"
+#include "session/run_progress.h"
 
 namespace gpuwhy {
 

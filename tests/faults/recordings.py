@@ -185,7 +185,7 @@ def judge(asked, words, place, recording, refusal):
     most_bytes = 64 * recording.stat().st_size + (256 << 20)
     assert peak_bytes <= most_bytes, f"{peak_bytes >> 20} MiB, and {most_bytes >> 20} were allowed"
     assert "internal error" not in said, said[-500:]
-    if refusal and "--plan" not in words:
+    if refusal and "--memory-need" not in words:
         assert code == 1 and refusal in said, (code, said[-500:])
     assert code in (0, 1), (code, said[-500:])
     print(f"{recording.parent.name:34} {words[1]:8} {'refused' if code else 'analyzed':9} {took_s:5.1f} s {peak_bytes >> 20:5} MiB")
@@ -208,7 +208,7 @@ def main(asked, scratch):
         maker.start()
         maker.join()
         assert maker.exitcode == 0, name
-        for what, words in {"analyze --plan": ["analyze", "--plan"], **COMMANDS}.items():
+        for what, words in {"analyze --memory-need": ["analyze", "--memory-need"], **COMMANDS}.items():
             argv = [asked.program, *words[0].split(), recording, *[word.replace("{}", str(place / "out")) for word in words[1:]]]
             outcomes.add(what, name, lambda: judge(asked, argv, place, recording, refusal))
         assert len(list(place.rglob("*"))) < 100, "a file for each of them"

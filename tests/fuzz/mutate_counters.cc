@@ -19,10 +19,10 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "fuzz/mutation.h"
-#include "ingest/ncu_csv.h"
-#include "ingest/ncu_rep.h"
+#include "ingest/ncu/ncu_csv.h"
+#include "ingest/ncu/ncu_rep.h"
 #include "ingest/ncu_report_writer.h"
-#include "ingest/nsys_csv.h"
+#include "ingest/nsys/nsys_csv.h"
 #include "report/metrics.h"
 
 namespace gpuwhy {

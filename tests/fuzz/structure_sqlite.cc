@@ -15,7 +15,7 @@
 #include <sqlite3.h>
 
 #include "fuzz/structure.h"
-#include "ingest/nsys_columns.h"
+#include "ingest/nsys/nsys_columns.h"
 
 namespace gpuwhy {
 namespace {

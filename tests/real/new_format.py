@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The recipe for a new format (docs/adding.md), followed: the lines of its diff and tests/toy_format/toy.cc are all that
-the reader needs to know a format it did not know before. Builds a copy of the readers alone, in half a minute."""
+"""The recipe for a new format (docs/adding.md), followed: the lines of its diff and contrib/toy/toy.cc are all that the
+reader needs to know a format it did not know before. Builds a copy of the readers alone, in half a minute."""
 import pathlib
 import re
 import shutil
@@ -13,11 +13,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import testing
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOY = ROOT / "tests/toy_format"
-CONSUMER = """
-add_executable(toy_reader toy_main.cc)
-target_link_libraries(toy_reader PRIVATE gpuwhy_ingest)
-"""
 
 
 def recipe():
@@ -34,7 +29,6 @@ def follow(steps, copy):
         assert lines.count(known) == 1, f"{path} has {lines.count(known)} lines {known!r}"
         lines.insert(lines.index(known) + 1, added)
         (copy / path).write_text("\n".join(lines))
-    shutil.copy(TOY / "toy.cc", copy / "src/ingest")
 
 
 def run(*words):
@@ -51,17 +45,16 @@ def main():
         shutil.copytree(ROOT, copy, ignore=lambda folder, names: {
             name for name in names if name in (".git", "build", "tmp", "tests", "docs", "bench", "__pycache__")})
         follow(recipe(), copy)
-        shutil.copy(TOY / "main.cc", copy / "toy_main.cc")
         with (copy / "CMakeLists.txt").open("a") as file:
-            file.write(CONSUMER)
+            file.write("add_subdirectory(contrib/toy)\n")
         build = copy / "build"
         run("cmake", "-S", copy, "-B", build, "-G", "Ninja", "-DBUILD_TESTING=OFF", "-DGPUWHY_WITH_LLAMA=OFF",
             "-DGPUWHY_WERROR=ON", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", "-DCMAKE_UNITY_BUILD=ON",
             "-DCMAKE_UNITY_BUILD_BATCH_SIZE=16")
-        run("cmake", "--build", build, "--target", "toy_reader")
+        run("cmake", "--build", build, "--target", "gpuwhy_toy_reader")
         trace = pathlib.Path(temporary) / "run.toy"
         trace.write_text("toy trace 1\ngemm 100 200\nsoftmax 250 300\n")
-        said = run(build / "toy_reader", trace).splitlines()
+        said = run(build / "contrib/toy/gpuwhy_toy_reader", trace).splitlines()
         assert said[0] == "text file of the toy profiler: 2 kernels", said
         assert said[1].endswith("trace of PyTorch's profiler, text file of the toy profiler"), said
     print("a format in one file and two lines")

@@ -121,7 +121,7 @@ class Bundles:
                 self.expect(argv[argv.index("--target-processes") + 1] == "all" and "--nvtx" in argv and "--nvtx-include" in argv,
                             f"{what}: {argv}")
             self.check_printed("table", "kernels", run.bundle, "--format", "csv", wanted=max(totals, key=totals.get))
-            self.check_printed("ncu", next((run.bundle / "ncu").glob("*.ncu-rep")), "--csv", wanted="id,kernel_name")
+            self.check_printed("ncu", next((run.bundle / "ncu").glob("*.ncu-rep")), "--format", "csv", wanted="id,kernel_name")
             mfu = [row["mfu"]["wall_fraction"] for row in run.json("metrics.json")["efficiency"]["stages"]]
             self.expect(any(mfu), f"{what}: no MFU of a known model on a known GPU")
             for name, sections in (("report.md", REPORT_SECTIONS), ("stakeholder_summary.md", ["Per-Stage Timings", "MFU"])):

@@ -119,17 +119,18 @@ std::uint16_t busiest_process(const std::vector<LaunchGroup>& groups) {
 // One plan: chooses groups, then drops the smallest ones until the forecast fits the budget.
 class Planner {
  public:
-  Planner(const Profile& profile, const PlanOptions& options)
-      : trace_(*profile.trace),
-        stages_(profile.stages),
-        attribution_(profile.attribution),
+  Planner(const Trace& trace, const Stages& stages, const Attribution& attribution,
+          const std::vector<std::uint32_t>& kernel_parts, const Analysis& analysis,
+          const PlanOptions& options)
+      : trace_(trace),
+        stages_(stages),
+        attribution_(attribution),
         options_(options),
-        process_(busiest_process(profile.analysis.launch_groups)) {
-    const Analysis& analysis = profile.analysis;
+        process_(busiest_process(analysis.launch_groups)) {
     plan_.budget_s = options.budget_s;
     plan_.kernel_ns = analysis.kernel_ns;
     find_first_instances();
-    choose(merged(analysis.launch_groups, process_), part_times(profile));
+    choose(merged(analysis.launch_groups, process_), part_times(kernel_parts, analysis));
   }
 
   NcuPlan run() {
@@ -222,11 +223,12 @@ class Planner {
     return {stage, part.pass, is_only_kind ? part.part : fmt::format("{} ({})", part.part, block)};
   }
 
-  PartTimes part_times(const Profile& profile) const {
-    const Kernels& kernels = profile.trace->kernels;
+  PartTimes part_times(const std::vector<std::uint32_t>& kernel_parts,
+                       const Analysis& analysis) const {
+    const Kernels& kernels = trace_.kernels;
     std::map<std::pair<Signature, std::uint32_t>, std::int64_t> sums_ns;
-    for (std::uint32_t row = 0; row < profile.kernel_parts.size(); ++row) {
-      const std::uint32_t part = profile.kernel_parts[row];
+    for (std::uint32_t row = 0; row < kernel_parts.size(); ++row) {
+      const std::uint32_t part = kernel_parts[row];
       if (part != kNone && kernels.process[row] == process_) {
         sums_ns[{signature_of(row), part}] += kernels.end_ns[row] - kernels.start_ns[row];
       }
@@ -234,7 +236,7 @@ class Planner {
     PartTimes times;
     for (const auto& [key, sum_ns] : sums_ns) {
       const SignatureKey signature = key_of(key.first);
-      const PartSummary& part = profile.analysis.structure->parts[key.second];
+      const PartSummary& part = analysis.structure->parts[key.second];
       times[signature][key_of(part, std::get<1>(signature))] += sum_ns;
     }
     return times;
@@ -580,8 +582,10 @@ class Planner {
 
 }  // namespace
 
-NcuPlan plan_ncu(const Profile& profile, const PlanOptions& options) {
-  return Planner(profile, options).run();
+NcuPlan plan_ncu(const Trace& trace, const Stages& stages, const Attribution& attribution,
+                 const std::vector<std::uint32_t>& kernel_parts, const Analysis& analysis,
+                 const PlanOptions& options) {
+  return Planner(trace, stages, attribution, kernel_parts, analysis, options).run();
 }
 
 }  // namespace gpuwhy

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "analysis/analysis.h"
+#include "analysis/attribution.h"
 #include "analysis/launch_groups.h"
-#include "analysis/profile.h"
+#include "analysis/stages.h"
 
 namespace gpuwhy {
 
@@ -57,7 +59,10 @@ struct NcuPlan {
   std::int64_t kernel_ns = 0;   // of all kernels
 };
 
-// Selects the launches to measure. The profile must have a trace.
-NcuPlan plan_ncu(const Profile& profile, const PlanOptions& options);
+// Selects the launches to measure. `kernel_parts` are places in the parts of the structure, by
+// kernel; empty: none was found.
+NcuPlan plan_ncu(const Trace& trace, const Stages& stages, const Attribution& attribution,
+                 const std::vector<std::uint32_t>& kernel_parts, const Analysis& analysis,
+                 const PlanOptions& options);
 
 }  // namespace gpuwhy

@@ -237,8 +237,17 @@ RankSummary summary_of(const Analysis& analysis, const RankDetails& details,
 }  // namespace
 
 RankDetails rank_details(const Profile& profile) {
-  return profile.trace ? RankDetails{find_collectives(profile), find_part_uses(profile)}
-                       : RankDetails();
+  RankDetails details;
+  if (profile.trace) {
+    details.collectives =
+        find_collectives(*profile.trace, profile.rules, profile.stages, profile.attribution,
+                         profile.structure, profile.analysis.capture_start_ns);
+  }
+  if (!profile.kernel_parts.empty()) {
+    details.parts = find_part_uses(*profile.trace, profile.structure, *profile.analysis.structure,
+                                   profile.kernel_parts);
+  }
+  return details;
 }
 
 std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const RankDetails& details,

@@ -6,6 +6,7 @@
 #include "analysis/analysis.h"
 #include "analysis/collectives.h"
 #include "analysis/part_uses.h"
+#include "analysis/profile.h"
 #include "results/rank_summary.h"
 
 namespace gpuwhy {

@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/median.h"
 #include "analysis/requests/request_join.h"
+#include "base/median.h"
 #include "base/units.h"
 
 namespace gpuwhy {

@@ -16,8 +16,8 @@
 #include <complex>
 #include <numbers>
 
-#include "analysis/median.h"
 #include "analysis/requests/request_join.h"
+#include "base/median.h"
 
 namespace gpuwhy {
 namespace {

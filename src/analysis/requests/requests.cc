@@ -18,7 +18,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/median.h"
+#include "base/median.h"
 #include "base/units.h"
 
 namespace gpuwhy {

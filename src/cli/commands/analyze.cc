@@ -18,7 +18,7 @@
 #include "base/units.h"
 #include "bundle/layout.h"
 #include "capture/workload.h"
-#include "cli/commands/analyze_plan.h"
+#include "cli/commands/memory_need.h"
 #include "cli/json_output.h"
 #include "cli/recording_options.h"
 #include "export/event_walk.h"
@@ -45,7 +45,7 @@ struct AnalyzeOptions {
   std::string stage;
   bool json = false;
   JsonPages pages;
-  bool plan = false;
+  bool has_only_need = false;
   bool verbose = false;
   bool quiet = false;
   bool self_profile = false;
@@ -191,9 +191,9 @@ void warn_of_damage(const Metrics& metrics, Console& console) {
 int run_analyze(const AnalyzeOptions& options, Context& context) {
   check_options(options);
   check_rank_options(options);
-  check_pages(options.pages, options.json && !options.plan);
-  if (options.plan) {
-    return print_plan(
+  check_pages(options.pages, options.json && !options.has_only_need);
+  if (options.has_only_need) {
+    return print_memory_need(
         {options.files, options.out, options.trace_bytes(), options.recording.memory_limit_bytes,
          static_cast<unsigned>(options.recording.num_threads), options.json},
         context);
@@ -266,16 +266,10 @@ Command analyze_command() {
              {"--with", "WHAT", "Also write there: trace (trace.pftrace, for ui.perfetto.dev)",
               &options->with}),
       {"--trace-budget", "BYTES", "Maximum size of trace.pftrace", &options->trace_budget_bytes},
-      {"--run-id", "ID", "Run ID in summary.gpuwhy; gpuwhy merge groups ranks by it",
-       &options->run_id},
-      {"--rank", "N",
-       "Rank of the file in its job, from 0 (default: as its name or the recording says)",
-       &options->rank},
-      {"--ranks", "N", "Number of ranks of the job", &options->num_ranks},
       {"--label", "KEY=VALUE", "Label in summary.gpuwhy, as cluster=a; may be repeated",
        &options->labels},
-      {"--plan", "", "Only estimate memory, time and disk; exit 5 if it does not fit",
-       &options->plan},
+      {"--memory-need", "", "Only estimate memory, time and disk; exit 5 if it does not fit",
+       &options->has_only_need},
       {"--stage", "NAME", "Print only this stage", &options->stage},
       {"--top", "N", "Kernels to print, or all; of --out too, where it is 20 if not given",
        &options->top},
@@ -287,6 +281,10 @@ Command analyze_command() {
        &options->gpu_hour_price},
       json_option(options->json),
   };
+  command.add(OptionGroup::kHidden,
+              {{"--run-id", "ID", "Run ID in summary.gpuwhy", &options->run_id},
+               {"--rank", "N", "Rank of the file in its job, from 0", &options->rank},
+               {"--ranks", "N", "Number of ranks of the job", &options->num_ranks}});
   add_page_options(command, options->pages);
   add_model_options(command, options->model, options->recording);
   add_request_options(command, options->recording);
@@ -297,7 +295,7 @@ Command analyze_command() {
       "  gpuwhy analyze run.sqlite --model llama_3_1_8b\n"
       "  gpuwhy analyze rank0.sqlite rank1.sqlite --model llama_3_1_8b\n"
       "  gpuwhy analyze run.sqlite --requests requests.jsonl --slo ttft=500ms,itl=50ms\n"
-      "  gpuwhy analyze huge.sqlite --plan\n";
+      "  gpuwhy analyze huge.sqlite --memory-need\n";
   command.run = [options](Context& context) { return run_analyze(*options, context); };
   return command;
 }

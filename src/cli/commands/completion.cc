@@ -32,7 +32,7 @@ std::vector<std::string> words_of(const std::vector<Option>& options) {
       const auto likely =
           option.suggestions == nullptr ? std::vector<std::string>{} : option.suggestions();
       words.insert(words.end(), likely.begin(), likely.end());
-    } else {
+    } else if (option.group != OptionGroup::kHidden) {
       words.push_back(option.long_name());
     }
   }

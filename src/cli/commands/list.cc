@@ -20,13 +20,13 @@
 #include "config/options.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
+#include "report/section_parts.h"
 
 namespace gpuwhy {
 namespace {
 
 struct ListOptions {
-  bool json = false;
-  JsonPages pages;
+  OutputForm output;
   std::string what;
 };
 
@@ -152,19 +152,14 @@ Rows reason_rows() {
 struct Listing {
   const char* name;
   Rows (*rows)();
-  const char* optional = "";  // headings that a narrow terminal leaves out, with blanks between
-  const char* note = "";      // below the table
+  const char* note = "";  // below the table
 };
 
 constexpr Listing kListings[] = {
-    {"commands", command_rows},
-    {"presets", preset_rows, "fills default"},
-    {"models", model_rows, "name dtype"},
-    {"gpus", gpu_rows, "device_names confidence sms tf32 fp4", "fp32 to fp4: dense TFLOP/s.\n"},
-    {"keys", key_rows, "set_by"},
-    {"exit-codes", exit_code_rows},
-    {"reasons", reason_rows},
-    {"formats", format_rows, "tool holds made_with"},
+    {"commands", command_rows}, {"presets", preset_rows},
+    {"models", model_rows},     {"gpus", gpu_rows, "fp32 to fp4: dense TFLOP/s."},
+    {"keys", key_rows},         {"exit-codes", exit_code_rows},
+    {"reasons", reason_rows},   {"formats", format_rows},
 };
 
 // As a table has it: short, where the key of the JSON says the unit.
@@ -175,47 +170,37 @@ std::string heading_text(const std::string& key) {
                                   : key;
 }
 
-// "8.03 B", as people name models.
-std::string parameters_text(double count) {
-  return count < 1e9 ? fmt::format("{:.3g} M", count / 1e6) : fmt::format("{:.4g} B", count / 1e9);
-}
-
-std::string cell_text(const std::string& heading, const Json& cell) {
-  if (cell.is_null()) {
-    return "n/a";
+Document list_document(const Listing& listing) {
+  Section section;
+  section.id = "summary";  // without a heading: the command has just been typed
+  ReportTable& table = section.tables.emplace_back();
+  for (const Json& row : listing.rows()) {
+    table.columns.clear();
+    table.rows.emplace_back();
+    for (const auto& [key, cell] : row.items()) {
+      const CellFormat format = key == "params" ? CellFormat::kFlops : CellFormat::kText;
+      table.columns.push_back({heading_text(key), key, format});
+      table.rows.back().cells.push_back({cell_of(cell), format, ""});
+    }
   }
-  if (heading == "params" && cell.is_number()) {
-    return parameters_text(cell.get<double>());
+  if (*listing.note != '\0') {
+    section.notes.emplace_back(listing.note);
   }
-  return printable(cell.is_string() ? cell.get<std::string>() : to_json_line(cell));
+  return {"", {std::move(section)}};
 }
 
 int run_list(const ListOptions& options, Context& context) {
-  check_pages(options.pages, options.json);
+  check_pages(options.output.pages, options.output.is_json());
   const Listing& listing = *std::ranges::find_if(
       kListings, [&](const Listing& one) { return options.what == one.name; });
-  const Rows rows = listing.rows();
-  if (options.json) {
+  const auto json = [&] {
     Json document = json_document("list", 1);
     document["kind"] = options.what;
-    document["rows"] = rows;
-    context.console.out(paged(to_json_text(document), options.pages));
-    return kExitOk;
-  }
-  Table table;
-  for (const Json& row : rows) {
-    std::vector<std::string> cells;
-    table.headings.clear();
-    for (const auto& [heading, cell] : row.items()) {
-      table.headings.push_back(heading_text(heading));
-      cells.push_back(cell_text(heading, cell));
-    }
-    table.rows.push_back(cells);
-  }
-  for (const std::string_view heading : split(listing.optional, ' ')) {
-    table.optional.emplace_back(heading);
-  }
-  context.console.out(table_text(table, context.console.width()) + listing.note);
+    document["rows"] = listing.rows();
+    return to_json_text(document);
+  };
+  print_answer(
+      options.output, [&] { return list_document(listing); }, json, context.console);
   return kExitOk;
 }
 
@@ -333,8 +318,8 @@ Command list_command() {
   Command command;
   command.name = "list";
   command.summary = "List what this build knows: models, GPUs, presets, configuration";
-  command.options = {what, json_option(options->json)};
-  add_page_options(command, options->pages);
+  command.options = {what};
+  add_output_options(command, options->output);
   command.subcommands = {config_command()};
   command.run = [options](Context& context) { return run_list(*options, context); };
   return command;

@@ -9,7 +9,7 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/commands/model_text.h"
+#include "cli/commands/model_document.h"
 #include "cli/json_output.h"
 #include "session/named_model.h"
 
@@ -25,8 +25,7 @@ struct ModelOptions {
   Placement placement;
   std::string kv_dtype;
   std::string image;
-  bool json = false;
-  JsonPages pages;
+  OutputForm output;
   bool why = false;
 };
 
@@ -100,10 +99,11 @@ std::vector<std::string> gpu_names() {
 }
 
 int run_model(const ModelOptions& options, Context& context) {
-  check_pages(options.pages, options.json);
+  check_pages(options.output.pages, options.output.is_json());
   const ModelAnswer answer = answer_of(options);
-  context.console.out(options.json ? paged(model_json(answer), options.pages)
-                                   : model_text(answer, context.console.width()));
+  print_answer(
+      options.output, [&] { return model_document(answer); },
+      [&] { return to_json_text(model_json(answer)); }, context.console);
   return kExitOk;
 }
 
@@ -139,9 +139,8 @@ Command model_command() {
        &options->kv_dtype},
       {"--image", "WxH", "Cost of an image of this size in pixels", &options->image},
       {"--why", "", "Explain why other tools' numbers differ in this case", &options->why},
-      json_option(options->json),
   };
-  add_page_options(command, options->pages);
+  add_output_options(command, options->output);
   command.examples =
       "  gpuwhy model llama_3_1_8b --gpu-name H100-SXM5-80GB --batch 64\n"
       "  gpuwhy model ~/models/Qwen3-8B --gpu-name 'NVIDIA L4' --why\n";

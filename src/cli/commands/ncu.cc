@@ -9,9 +9,11 @@
 #include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <regex.h>
 
 #include "analysis/counters/counter_roofline.h"
+#include "analysis/kernel_names.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -30,9 +32,7 @@ struct NcuOptions {
   std::string file;
   std::string kernel;
   bool is_each = false;
-  bool json = false;
-  JsonPages pages;
-  bool csv = false;
+  OutputForm output;
 };
 
 std::string shape_text(const CounterResult& result) {
@@ -195,12 +195,13 @@ struct EqualLaunches {
   std::size_t num_timed = 0;
 };
 
-// By time, the longest first.
-std::vector<EqualLaunches> groups_of(const Counters& counters) {
-  std::map<std::tuple<std::string, std::string, std::uint32_t>, EqualLaunches> groups;
+// By time, the longest first; each launch by itself if `is_each`.
+std::vector<EqualLaunches> groups_of(const Counters& counters, bool is_each) {
+  std::map<std::tuple<std::string, std::string, std::uint32_t, std::size_t>, EqualLaunches> groups;
   for (const CounterResult& result : counters.results) {
-    EqualLaunches& group = groups[{std::string(name_of(counters, result)), shape_text(result),
-                                   static_cast<std::uint32_t>(result.device)}];
+    EqualLaunches& group =
+        groups[{std::string(name_of(counters, result)), shape_text(result),
+                static_cast<std::uint32_t>(result.device), is_each ? groups.size() : 0}];
     const auto duration_ns = duration_ns_of(counters, result);
     if (group.longest == nullptr || duration_ns.value_or(-1) > group.longest_ns) {
       group.longest = &result;
@@ -219,98 +220,82 @@ std::vector<EqualLaunches> groups_of(const Counters& counters) {
   return sorted;
 }
 
-// One row per group; the shares are those of its longest launch.
-std::string groups_text(const Counters& counters, const std::vector<EqualLaunches>& groups,
-                        const std::vector<GpuSpec>& gpus, std::size_t width) {
-  Table table;
-  table.headings = {"    time", "launches", "compute", " memory", "bound by", "kernel"};
-  for (const EqualLaunches& group : groups) {
-    const auto share = [&](std::size_t which) {
-      const auto percent = number_of(counters, *group.longest, kShares[which].second);
-      return fmt::format("{:>7}", percent ? format_fraction(*percent / 100) : "n/a");
-    };
-    const BoundBy bound = judged(counters, *group.longest, gpus).bound;
-    table.rows.push_back(
-        {fmt::format("{:>8}", group.num_timed > 0 ? format_duration_ns(group.total_ns) : "n/a"),
-         fmt::format("{:>8}", group.num_launches), share(0), share(1),
-         bound == BoundBy::kUnknown ? "n/a" : bound_name(bound),
-         fmt::format("{}  {}", printable(name_of(counters, *group.longest)),
-                     shape_text(*group.longest))});
-  }
-  return "\n" + table_text(table, width);
-}
-
-// What a person looks at first; the rest is in --json.
-std::string result_text(const Counters& counters, const CounterResult& result,
-                        const std::vector<GpuSpec>& gpus, std::size_t width,
-                        std::size_t num_equal) {
-  const auto duration_ns = duration_ns_of(counters, result);
-  std::string text = fmt::format(
-      "\n{:>4}  {}\n      {}  cuda:{}{}  {}{}\n", result.id, printable(name_of(counters, result)),
-      shape_text(result), result.device,
-      result.device_name == StringId{} ? "" : " " + printable(counters.strings[result.device_name]),
-      duration_ns ? format_duration_ns(*duration_ns) : "n/a (no duration)",
-      num_equal > 1 ? fmt::format(", the longest of {} launches", num_equal) : "");
-  std::string separator = "      ";
-  for (const auto& [label, name] : kShares) {
-    if (const auto percent = number_of(counters, result, name)) {
-      text += fmt::format("{}{} {}", separator, label, format_fraction(*percent / 100));
-      separator = ", ";
-    }
-  }
-  text += separator == ", " ? "\n" : "";
+// Shape and GPU of a launch, why it takes its time, where it was, and what the rules of ncu would
+// change.
+std::string detail_text(const Counters& counters, const CounterResult& result,
+                        const std::vector<GpuSpec>& gpus) {
+  const StringPool& strings = counters.strings;
+  const std::string gpu = printable(strings[result.device_name]);
+  std::vector<std::string> parts = {fmt::format("{} on cuda:{}{}{}", shape_text(result),
+                                                result.device, gpu.empty() ? "" : " ", gpu)};
   if (const Roofline roof = judged(counters, result, gpus); roof.bound != BoundBy::kUnknown) {
-    text += wrapped(fmt::format("      bound by {}: {}", bound_name(roof.bound), roof.reason),
-                    width, 8) +
-            "\n";
+    parts.push_back(roof.reason);
   }
-  if (!result.ranges.empty()) {
-    text += "      in";
-    for (const CounterRange& range : result.ranges) {
-      text += " " + printable(counters.strings[range.name]);
-    }
-    text += "\n";
+  for (const CounterRange& range : result.ranges) {
+    parts.push_back("in " + printable(strings[range.name]));
   }
   for (const CounterRule& rule : result.rules) {
     if (rule.speedup_percent) {
-      text += fmt::format("      {} ({}): estimated speed-up up to {:.1f} % ({})\n",
-                          printable(counters.strings[rule.rule]),
-                          printable(counters.strings[rule.section]), *rule.speedup_percent,
-                          rule.is_global ? "of the kernel" : "local");
-      if (const std::string said = first_sentence(counters.strings[rule.message]); !said.empty()) {
-        text += wrapped("        " + said, width, 8) + "\n";
-      }
+      std::string said = first_sentence(strings[rule.message]);
+      said.resize(said.size() - (said.ends_with('.') ? 1 : 0));
+      parts.push_back(fmt::format("{} ({}): estimated speed-up up to {:.1f} % ({}){}{}",
+                                  printable(strings[rule.rule]), printable(strings[rule.section]),
+                                  *rule.speedup_percent, rule.is_global ? "of the kernel" : "local",
+                                  said.empty() ? "" : ": ", said));
     }
   }
-  return text;
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-std::string counters_text(const Counters& counters, bool is_each, std::size_t width) {
-  std::string text = fmt::format(
-      "{} profiled launch{}, {}{}\n", counters.results.size(),
+// A row a group, with the shares of its longest launch.
+ReportTable launches_table(const Counters& counters, const std::vector<EqualLaunches>& groups) {
+  ReportTable table;
+  table.columns = {{"id", "id", CellFormat::kCount},
+                   {"time", "total_ns", CellFormat::kDuration},
+                   {"launches", "launches", CellFormat::kCount}};
+  for (const auto& [label, name] : kShares) {
+    table.columns.push_back({label, label, CellFormat::kFraction});
+  }
+  table.columns.push_back({"bound by", "bound", CellFormat::kText});
+  table.columns.push_back({"kernel", "kernel_name", CellFormat::kName});
+  const std::vector<GpuSpec> gpus = known_gpus();
+  for (const EqualLaunches& group : groups) {
+    const CounterResult& longest = *group.longest;
+    ReportRow& row = table.rows.emplace_back();
+    const auto add = [&](CellValue value) {
+      row.cells.push_back({std::move(value), table.columns[row.cells.size()].unit, ""});
+    };
+    add(std::int64_t{longest.id});
+    add(group.num_timed > 0 ? CellValue(group.total_ns) : CellValue());
+    add(static_cast<std::int64_t>(group.num_launches));
+    for (const auto& [label, name] : kShares) {
+      const auto percent = number_of(counters, longest, name);
+      add(percent ? CellValue(*percent / 100) : CellValue());
+    }
+    const BoundBy bound = judged(counters, longest, gpus).bound;
+    add(bound == BoundBy::kUnknown ? CellValue() : CellValue(std::string(bound_name(bound))));
+    add(bare_kernel_name(name_of(counters, longest)));
+    row.detail = detail_text(counters, longest, gpus);
+  }
+  return table;
+}
+
+Document counters_document(const Counters& counters, bool is_each) {
+  Section section;
+  section.id = "counters";
+  section.title = fmt::format(
+      "{} profiled launch{}, {}{}", counters.results.size(),
       counters.results.size() == 1 ? "" : "es", counters.format,
       counters.tool_version.empty() ? "" : " of ncu " + printable(counters.tool_version));
-  const std::vector<GpuSpec> gpus = known_gpus();
-  const std::vector<EqualLaunches> groups = groups_of(counters);
-  if (counters.results.size() > 1) {
-    text += groups_text(counters, groups, gpus, width);
+  if (!is_each) {
+    section.paragraphs.push_back(
+        "one row per kernel and shape: its launches together, and the shares of the longest");
   }
-  if (is_each) {
-    for (const CounterResult& result : counters.results) {
-      text += result_text(counters, result, gpus, width, 1);
-    }
-  } else {
-    for (const EqualLaunches& group : groups) {
-      text += result_text(counters, *group.longest, gpus, width, group.num_launches);
-    }
+  section.tables.push_back(launches_table(counters, groups_of(counters, is_each)));
+  for (const Diagnostic& diagnostic : counters.diagnostics) {
+    section.notes.push_back(printable(diagnostic.sentence));
   }
-  if (!counters.diagnostics.empty()) {
-    text += "\nData quality\n";
-    for (const Diagnostic& diagnostic : counters.diagnostics) {
-      text += fmt::format("  {}\n", printable(diagnostic.sentence));
-    }
-  }
-  return text;
+  return {"", {std::move(section)}};
 }
 
 // By the C library's matcher: that of C++ takes stack by the character, and names come from
@@ -332,17 +317,17 @@ void keep_kernels(const std::string& expression, Counters& counters) {
 }
 
 int run_ncu(const NcuOptions& options, Context& context) {
-  check_pages(options.pages, options.json);
+  check_pages(options.output.pages, options.output.is_json());
   Counters counters = load_counters(InputFile(options.file));
   if (!options.kernel.empty()) {
     keep_kernels(options.kernel, counters);
   }
-  if (options.json) {
-    context.console.out(paged(to_json_text(counters_json(counters)), options.pages));
-  } else if (options.csv) {
+  if (options.output.format == "csv" && !options.output.is_json()) {
     context.console.out(counters_csv(counters));
   } else {
-    context.console.out(counters_text(counters, options.is_each, context.console.width()));
+    print_answer(
+        options.output, [&] { return counters_document(counters, options.is_each); },
+        [&] { return to_json_text(counters_json(counters)); }, context.console);
   }
   return kExitOk;
 }
@@ -361,10 +346,8 @@ Command ncu_command() {
        &options->kernel},
       {"--each", "", "Every launch, not only the longest of each kernel and shape",
        &options->is_each},
-      {"--csv", "", "Print every metric as CSV, in base units", &options->csv},
-      json_option(options->json),
   };
-  add_page_options(command, options->pages);
+  add_output_options(command, options->output);
   command.subcommands = {ncu_plan_command()};
   command.examples = "  gpuwhy ncu report.ncu-rep --kernel gemm\n";
   command.run = [options](Context& context) { return run_ncu(*options, context); };

@@ -2,6 +2,7 @@
 //
 // gpuwhy ncu plan: which kernels of a recording ncu would measure, and with which commands.
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -61,16 +62,18 @@ std::string cut_words(const Analysis& analysis) {
   return has_missing_calls(analysis) ? "the recording is a sample" : "";
 }
 
-void print(const NcuPlan& plan, const std::vector<std::vector<std::string>>& commands,
-           Console& console) {
-  const bool has_parts =
-      std::any_of(plan.kernels.begin(), plan.kernels.end(),
-                  [](const PlannedKernel& kernel) { return !kernel.parts.empty(); });
-  Table table{{"share", "total", "calls", "median", "stage", "grid/block", "kernel"}, {}};
-  if (has_parts) {
-    table.headings.insert(table.headings.begin() + 5, "part");
-  }
-  table.optional = {"part", "grid/block", "calls"};
+double share_of(std::int64_t part_ns, const NcuPlan& plan) {
+  return static_cast<double>(part_ns) /
+         static_cast<double>(std::max<std::int64_t>(plan.kernel_ns, 1));
+}
+
+ReportTable groups_table(const NcuPlan& plan) {
+  ReportTable table;
+  table.columns = {
+      {"share", "share", CellFormat::kFraction},  {"total", "total_ns", CellFormat::kDuration},
+      {"calls", "calls", CellFormat::kCount},     {"median", "median_ns", CellFormat::kDuration},
+      {"stage", "stage", CellFormat::kText},      {"part", "parts", CellFormat::kText},
+      {"grid/block", "shape", CellFormat::kText}, {"kernel", "kernel_name", CellFormat::kName}};
   std::set<std::string> different;
   for (const PlannedKernel& kernel : plan.kernels) {
     different.insert(kernel.group.kernel_name);
@@ -79,44 +82,45 @@ void print(const NcuPlan& plan, const std::vector<std::vector<std::string>>& com
   const std::vector<std::string> short_names = short_kernel_names(names);
   for (const PlannedKernel& kernel : plan.kernels) {
     const LaunchGroup& group = kernel.group;
-    const auto name = std::lower_bound(names.begin(), names.end(), group.kernel_name);
-    const double share = static_cast<double>(group.total_ns) /
-                         static_cast<double>(std::max<std::int64_t>(plan.kernel_ns, 1));
-    table.rows.push_back({format_fraction(share), format_duration_ns(group.total_ns),
-                          std::to_string(group.calls), format_duration_ns(group.median_ns),
-                          printable(group.stage.text()), group.shape.text(),
-                          printable(short_names[static_cast<std::size_t>(name - names.begin())])});
-    if (has_parts) {
-      table.rows.back().insert(table.rows.back().begin() + 5,
-                               fmt::format("{}", fmt::join(kernel.parts, ", ")));
+    const auto name = std::ranges::lower_bound(names, group.kernel_name) - names.begin();
+    const std::string parts = fmt::format("{}", fmt::join(kernel.parts, ", "));
+    ReportRow& row = table.rows.emplace_back();
+    for (CellValue value :
+         {CellValue(share_of(group.total_ns, plan)), CellValue(group.total_ns),
+          CellValue(std::int64_t{group.calls}), CellValue(group.median_ns),
+          CellValue(group.stage.text()), parts.empty() ? CellValue() : CellValue(parts),
+          CellValue(group.shape.text()), CellValue(short_names[static_cast<std::size_t>(name)])}) {
+      row.cells.push_back({std::move(value), table.columns[row.cells.size()].unit, ""});
     }
   }
-  console.out(table_text(table, console.width()));
-  const double covered = static_cast<double>(plan.covered_ns) /
-                         static_cast<double>(std::max<std::int64_t>(plan.kernel_ns, 1));
+  return table;
+}
+
+Document plan_document(const NcuPlan& plan) {
   std::int64_t launches = 0;
   for (const PlannedCommand& command : plan.commands) {
     launches += command.expected_launches;
   }
-  const std::string sum = fmt::format(
+  Section section;
+  section.id = "plan";
+  section.title = "Launches to profile";
+  section.paragraphs.push_back(fmt::format(
       "{} groups of launches stand for {} of GPU time. ncu measures {} launches in {} of the "
       "program: about {:.0f} s, {:.0f} s are allowed.",
-      plan.kernels.size(), format_fraction(covered), launches,
+      plan.kernels.size(), format_fraction(share_of(plan.covered_ns, plan)), launches,
       plan.commands.size() == 1 ? "one run" : fmt::format("{} runs", plan.commands.size()),
-      plan.forecast_s, plan.budget_s);
-  console.out("\n" + wrapped(sum, console.width(), 0) + "\n");
+      plan.forecast_s, plan.budget_s));
+  section.tables.push_back(groups_table(plan));
   std::map<std::string, std::pair<int, std::int64_t>> reasons;
   for (const ExcludedKernel& excluded : plan.excluded) {
     ++reasons[excluded.reason].first;
     reasons[excluded.reason].second += excluded.group.total_ns;
   }
   for (const auto& [reason, of_reason] : reasons) {
-    console.out(fmt::format("  left out as {}: {} groups, {}\n", reason, of_reason.first,
-                            format_duration_ns(of_reason.second)));
+    section.notes.push_back(fmt::format("left out as {}: {} groups, {}", reason, of_reason.first,
+                                        format_duration_ns(of_reason.second)));
   }
-  for (const auto& command : commands) {
-    console.out("\n" + printable(shell_text(command)) + "\n");
-  }
+  return {"", {std::move(section)}};
 }
 
 int run_plan(const PlanCommandOptions& options, Context& context) {
@@ -149,7 +153,10 @@ int run_plan(const PlanCommandOptions& options, Context& context) {
   if (options.json) {
     context.console.out(paged(plan_json(plan, commands), options.pages));
   } else {
-    print(plan, commands, context.console);
+    context.console.out(terminal_text(plan_document(plan), context.console.form()));
+    for (const auto& command : commands) {  // to be pasted: never wrapped
+      context.console.out("\n" + printable(shell_text(command)) + "\n");
+    }
   }
   return kExitOk;
 }

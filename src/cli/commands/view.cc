@@ -20,6 +20,7 @@
 #include "capture/tools.h"
 #include "cli/command.h"
 #include "ingest/ingest.h"
+#include "report/section_parts.h"
 
 namespace gpuwhy {
 namespace {
@@ -44,24 +45,22 @@ Json json_of(const Manifest& manifest, const std::vector<std::string>* found) {
   return document;
 }
 
-void print_files(const Manifest& manifest, const std::vector<std::string>* found,
-                 Console& console) {
-  Table table{{"size", "sha256", "file"}, {}};
-  for (const ManifestEntry& file : manifest.files) {
-    table.rows.push_back({format_bytes(file.size_bytes), printable(file.sha256.substr(0, 12)),
-                          printable(file.path)});
+Document files_document(const Json& json) {
+  Section section;
+  section.id = "summary";  // without a heading
+  section.tables.push_back(table_of(json, "files",
+                                    {{"size", "size_bytes", CellFormat::kBytes},
+                                     {"sha256", "sha256", CellFormat::kText},
+                                     {"file", "path", CellFormat::kText}}));
+  const Json& differences = field_of(json, "differences");
+  for (const Json& difference : differences) {
+    section.notes.push_back("FAIL  " + difference.get<std::string>());
   }
-  console.out(table_text(table, console.width()));
-  if (found == nullptr) {
-    return;
+  if (differences.is_array() && differences.empty()) {
+    section.notes.push_back(
+        fmt::format("OK  all {} files are as they were written", field_of(json, "files").size()));
   }
-  for (const std::string& difference : *found) {
-    console.out(fmt::format("{}  {}\n", console.painted(Color::kRed, "FAIL"), difference));
-  }
-  if (found->empty()) {
-    console.out(fmt::format("{}  all {} files are as they were written\n",
-                            console.painted(Color::kGreen, "OK"), manifest.files.size()));
-  }
+  return {"", {std::move(section)}};
 }
 
 int list_files(const ViewOptions& options, Console& console) {
@@ -71,12 +70,9 @@ int list_files(const ViewOptions& options, Console& console) {
   if (options.verify) {
     found = differences(manifest, artifacts);
   }
-  const std::vector<std::string>* shown = options.verify ? &found : nullptr;
-  if (options.json) {
-    console.out(to_json_text(json_of(manifest, shown)));
-  } else {
-    print_files(manifest, shown, console);
-  }
+  const Json json = json_of(manifest, options.verify ? &found : nullptr);
+  console.out(options.json ? to_json_text(json)
+                           : terminal_text(files_document(json), console.form()));
   return found.empty() ? kExitOk : kExitIncomplete;
 }
 

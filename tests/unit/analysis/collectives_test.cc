@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile.h"
 #include "testing.h"
 #include "trace_builder.h"
 
@@ -31,6 +32,11 @@ Trace trace_of(const std::vector<Launch>& launches) {
 
 const Rules kRules = {{{"communication", {"nccl"}}}, {}};
 
+Collectives collectives_of(const Profile& made) {
+  return find_collectives(*made.trace, made.rules, made.stages, made.attribution, made.structure,
+                          made.analysis.capture_start_ns);
+}
+
 std::vector<std::string> words_of(const Collectives& collectives) {
   std::vector<std::string> words;
   for (const CollectiveRow& launch : collectives.launches) {
@@ -41,7 +47,7 @@ std::vector<std::string> words_of(const Collectives& collectives) {
 }
 
 TEST(Collectives, StreamsAreNumberedByTheirFirst) {
-  const Collectives found = find_collectives(
+  const Collectives found = collectives_of(
       profile(trace_of({{"nccl_b", 0, 40}, {"gemm", 0, 10}, {"nccl_a", 1, 20}, {"nccl_c", 1, 60}}),
               kRules));
   EXPECT_THAT(words_of(found), ElementsAre("cuda:0 stream 0 #0 at 10", "cuda:0 stream 1 #0 at 30",
@@ -65,7 +71,7 @@ TEST(Collectives, AreOfTheGroupsThatARecordingNames) {
     trace.kernels.correlation[i] = 7 + i;
     trace.collective_kernels.push_back({0, 7 + i, i % 2, i == 3 ? send : reduce});
   }
-  const Collectives found = find_collectives(profile(std::move(trace), kRules));
+  const Collectives found = collectives_of(profile(std::move(trace), kRules));
   EXPECT_THAT(words_of(found),
               ElementsAre("cuda:0 group 3, ranks 0-1 #0 at 0", "cuda:0 group 4, 64 ranks #0 at 10",
                           "cuda:0 group 3, ranks 0-1 #1 at 20", "cuda:0 stream 0 #0 at 40"));
@@ -91,7 +97,7 @@ TEST(Collectives, RanksAreShortTexts) {
 }
 
 TEST(Collectives, OfNothingAreNone) {
-  const Collectives found = find_collectives(profile(trace_of({{"gemm", 0, 10}}), kRules));
+  const Collectives found = collectives_of(profile(trace_of({{"gemm", 0, 10}}), kRules));
   EXPECT_TRUE(found.launches.empty());
   EXPECT_EQ(found.communicators_by, "");
 }

@@ -11,9 +11,9 @@
 
 #include "analysis/engine_trace.h"
 #include "analysis/latencies.h"
-#include "analysis/median.h"
 #include "analysis/profile.h"
 #include "analysis/steps.h"
+#include "base/median.h"
 #include "sanitizers.h"
 #include "testing.h"
 

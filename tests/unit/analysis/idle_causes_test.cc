@@ -7,6 +7,7 @@
 #include <random>
 
 #include "analysis/findings/findings.h"
+#include "analysis/operator_names.h"
 #include "analysis/profile.h"
 #include "analysis/wait_calls.h"
 #include "testing.h"

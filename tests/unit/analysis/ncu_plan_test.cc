@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "analysis/profile.h"
 #include "analysis/rules_json.h"
 #include "base/json.h"
 #include "testing.h"
@@ -73,11 +74,16 @@ Trace trace_of(const std::vector<MadeStage>& stages) {
   return made.finish();
 }
 
+NcuPlan plan_of(const Profile& made, const PlanOptions& options) {
+  return plan_ncu(*made.trace, made.stages, made.attribution, made.kernel_parts, made.analysis,
+                  options);
+}
+
 NcuPlan plan_of(const std::vector<MadeStage>& stages, const PlanOptions& options = {}) {
   const Rules rules =
       rules_from({{"families", {{{"family", "communication"}, {"words", {"ringy"}}}}}},
                  {{"stages", Json::array()}});
-  return plan_ncu(profile(trace_of(stages), rules), options);
+  return plan_of(profile(trace_of(stages), rules), options);
 }
 
 std::vector<std::string> planned(const NcuPlan& plan) {
@@ -129,7 +135,7 @@ TEST(NcuPlan, EachPartOfTheModelComesBeforeASecondShape) {
   Profile made = profile(trace_of({stage, stage}), Rules());
   PlanOptions options;
   options.top_n = 2;
-  EXPECT_THAT(planned(plan_ncu(made, options)), ElementsAre("gemm", "gemm"));
+  EXPECT_THAT(planned(plan_of(made, options)), ElementsAre("gemm", "gemm"));
 
   made.analysis.structure.emplace();
   for (const auto& [place, part] :
@@ -145,7 +151,7 @@ TEST(NcuPlan, EachPartOfTheModelComesBeforeASecondShape) {
     made.kernel_parts.push_back(is_gemm ? (is_next_o ? 1U : 0U) : 2U);
     is_next_o = is_gemm != is_next_o;
   }
-  const NcuPlan plan = plan_ncu(made, options);
+  const NcuPlan plan = plan_of(made, options);
   ASSERT_THAT(planned(plan), ElementsAre("gemm", "attention"));
   EXPECT_THAT(plan.kernels[0].parts, testing::UnorderedElementsAre("qkv", "o"));
   EXPECT_THAT(plan.kernels[1].parts, ElementsAre("attention (layer B)"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ingest/graph_annotations.h"
+#include "ingest/kineto/graph_annotations.h"
 
 #include "base/error.h"
 #include "testing.h"

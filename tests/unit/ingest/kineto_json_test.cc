@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "ingest/ingest.h"
-#include "ingest/kineto_numbers.h"
+#include "ingest/kineto/kineto_numbers.h"
 #include "temporary.h"
 #include "testing.h"
 #include "trace/device_label.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ingest/ncu_csv.h"
+#include "ingest/ncu/ncu_csv.h"
 
 #include "base/error.h"
-#include "ingest/ncu_units.h"
+#include "ingest/ncu/ncu_units.h"
 #include "testing.h"
 
 namespace gpuwhy {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ingest/ncu_rep.h"
+#include "ingest/ncu/ncu_rep.h"
 
 #include "ingest/ncu_report_writer.h"
 #include "testing.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ingest/nsys_csv.h"
+#include "ingest/nsys/nsys_csv.h"
 
 #include "base/error.h"
 #include "testing.h"

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "ingest/ingest.h"
-#include "ingest/kineto_outline.h"
+#include "ingest/kineto/kineto_outline.h"
 #include "made_sqlite.h"
 #include "testing.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ingest/request_files.h"
+#include "ingest/requests/request_files.h"
 
 #include "base/error.h"
 #include "testing.h"

@@ -2,7 +2,7 @@
 //
 // Pages read by us and rows stepped by SQLite must be the same, for every table of every recording
 // there is.
-#include "ingest/sqlite_file.h"
+#include "ingest/sqlite/sqlite_file.h"
 
 #include <csignal>
 #include <fstream>
