@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/ranks/rank_rows.h"
+#include "analysis/rank_rows.h"
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "base/text.h"

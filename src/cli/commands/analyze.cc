@@ -9,7 +9,7 @@
 
 #include "analysis/collectives.h"
 #include "analysis/rank_names.h"
-#include "analysis/ranks/rank_rows.h"
+#include "analysis/rank_rows.h"
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"

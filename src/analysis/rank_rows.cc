@@ -6,7 +6,7 @@
 //
 // What it gets wrong: if one recording contains several GPUs, the host's stage times cannot be
 // separated by GPU, and each gets the length of its ledger's windows instead.
-#include "analysis/ranks/rank_rows.h"
+#include "analysis/rank_rows.h"
 
 #include <algorithm>
 #include <iterator>
