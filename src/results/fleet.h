@@ -33,10 +33,8 @@ struct CollectiveTime {
 template <typename F>
 void describe(const CollectiveTime*, F&& f) {
   using T = CollectiveTime;
-  f("total_ns", &T::total_ns, kPlain);
-  f("transfer_ns", &T::transfer_ns, kPlain);
-  f("waiting_ns", &T::waiting_ns, kPlain);
-  f("alone_ns", &T::alone_ns, kPlain);
+  fields(f, kPlain, "total_ns", &T::total_ns, "transfer_ns", &T::transfer_ns, "waiting_ns",
+         &T::waiting_ns, "alone_ns", &T::alone_ns);
 }
 
 // The same of a group of ranks.
@@ -61,9 +59,8 @@ template <typename F>
 void describe(const JobCollectives* row, F&& f) {
   using T = JobCollectives;
   describe(static_cast<const GroupCollectives*>(row), f);
-  f("num_alone", &T::num_alone, kPlain);
-  f("num_mismatched", &T::num_mismatched, kPlain);
-  f("communicators_by", &T::communicators_by, kPlain);
+  fields(f, kPlain, "num_alone", &T::num_alone, "num_mismatched", &T::num_mismatched,
+         "communicators_by", &T::communicators_by);
 }
 
 // What makes a rank late, in the terms of the ledger.
@@ -93,10 +90,8 @@ struct LateParts {
 template <typename F>
 void describe(const LateParts*, F&& f) {
   using T = LateParts;
-  f("compute_ns", &T::compute_ns, kPlain);
-  f("host_ns", &T::host_ns, kPlain);
-  f("copy_ns", &T::copy_ns, kPlain);
-  f("network_ns", &T::network_ns, kPlain);
+  fields(f, kPlain, "compute_ns", &T::compute_ns, "host_ns", &T::host_ns, "copy_ns", &T::copy_ns,
+         "network_ns", &T::network_ns);
 }
 
 // Why a rank is slow: its kernels compared with the mean of all other ranks.
@@ -119,13 +114,9 @@ void describe(const StragglerCause* row, F&& f) {
     f("absent", &T::absent, kPlain);
     return;
   }
-  f("stage", &T::stage, kPlain);
-  f("kernel", &T::kernel, kPlain);
-  f("kernel_excess_ns", &T::kernel_excess_ns, kPlain);
-  f("kernel_ratio", &T::kernel_ratio, kPlain);
-  f("kernel_share_fraction", &T::own_share_fraction, kPlain);
-  f("excess_ns", &T::excess_ns, kPlain);
-  f("compute_ratio", &T::compute_ratio, kPlain);
+  fields(f, kPlain, "stage", &T::stage, "kernel", &T::kernel, "kernel_excess_ns",
+         &T::kernel_excess_ns, "kernel_ratio", &T::kernel_ratio, "kernel_share_fraction",
+         &T::own_share_fraction, "excess_ns", &T::excess_ns, "compute_ratio", &T::compute_ratio);
 }
 
 // Everything a report says about one rank.
@@ -159,20 +150,11 @@ template <typename F>
 void describe(const RankVerdict* row, F&& f) {
   using T = RankVerdict;
   f("rank", &T::rank, kPlain);
-  f("node", &T::node, kMaybe);
-  f("gpu", &T::gpu, kMaybe);
-  f("recorded_by", &T::recorded_by, kMaybe);
-  f("exit_code", &T::exit_code, kPlain);
-  f("own_ns", &T::own_ns, kPlain);
-  f("deviation_fraction", &T::deviation_fraction, kPlain);
-  f("collectives", &T::collectives, kPlain);
-  f("met", &T::num_met, kPlain);
-  f("last", &T::num_last, kPlain);
-  f("caused_ns", &T::caused_ns, kPlain);
-  f("blamed_ns", &T::blamed_ns, kPlain);
-  f("lost_ns", &T::lost_ns, kPlain);
-  f("network_ns", &T::network_ns, kPlain);
-  f("straggler", &T::is_straggler, kPlain);
+  fields(f, kMaybe, "node", &T::node, "gpu", &T::gpu, "recorded_by", &T::recorded_by);
+  fields(f, kPlain, "exit_code", &T::exit_code, "own_ns", &T::own_ns, "deviation_fraction",
+         &T::deviation_fraction, "collectives", &T::collectives, "met", &T::num_met, "last",
+         &T::num_last, "caused_ns", &T::caused_ns, "blamed_ns", &T::blamed_ns, "lost_ns",
+         &T::lost_ns, "network_ns", &T::network_ns, "straggler", &T::is_straggler);
   // Only a straggler has the keys that follow.
   if (row == nullptr || row->is_straggler) {
     f("cause", &T::cause, kPlain);
@@ -191,8 +173,8 @@ struct StageDeviation {
 
 template <typename F>
 void describe(const StageDeviation*, F&& f) {
-  f("stage", &StageDeviation::stage, kPlain);
-  f("deviation_fractions", &StageDeviation::fractions, kPlain);
+  fields(f, kPlain, "stage", &StageDeviation::stage, "deviation_fractions",
+         &StageDeviation::fractions);
 }
 
 // The heat map, in the order of ranks.
@@ -205,9 +187,7 @@ struct FleetHeat {
 template <typename F>
 void describe(const FleetHeat*, F&& f) {
   using T = FleetHeat;
-  f("ranks", &T::ranks, kPlain);
-  f("nodes", &T::nodes, kPlain);
-  f("stages", &T::stages, kPlain);
+  fields(f, kPlain, "ranks", &T::ranks, "nodes", &T::nodes, "stages", &T::stages);
 }
 
 // A node or a GPU model.
@@ -223,11 +203,8 @@ struct GroupSpread {
 template <typename F>
 void describe(const GroupSpread*, F&& f) {
   using T = GroupSpread;
-  f("name", &T::name, kPlain);
-  f("ranks", &T::num_ranks, kPlain);
-  f("deviation_fraction", &T::deviation_fraction, kPlain);
-  f("worst_rank", &T::worst_rank, kPlain);
-  f("outlier", &T::is_outlier, kPlain);
+  fields(f, kPlain, "name", &T::name, "ranks", &T::num_ranks, "deviation_fraction",
+         &T::deviation_fraction, "worst_rank", &T::worst_rank, "outlier", &T::is_outlier);
 }
 
 // How a group of ranks shares the model.
@@ -259,16 +236,10 @@ template <typename F>
 void describe(const JobGroup*, F&& f) {
   using T = JobGroup;
   f("kind", &T::kind, kMaybe);
-  f("evidence", &T::evidence, kPlain);
-  f("communicator", &T::communicator, kPlain);
-  f("ranks", &T::ranks, kMaybe);
-  f("size", &T::size, kMaybe);
-  f("present", &T::num_present, kPlain);
-  f("calls", &T::num_calls, kPlain);
-  f("collectives", &T::collectives, kPlain);
-  f("late_rank", &T::late_rank, kPlain);
-  f("last", &T::num_last, kPlain);
-  f("lost_ns", &T::lost_ns, kPlain);
+  fields(f, kPlain, "evidence", &T::evidence, "communicator", &T::communicator);
+  fields(f, kMaybe, "ranks", &T::ranks, "size", &T::size);
+  fields(f, kPlain, "present", &T::num_present, "calls", &T::num_calls, "collectives",
+         &T::collectives, "late_rank", &T::late_rank, "last", &T::num_last, "lost_ns", &T::lost_ns);
 }
 
 // A part of the model, over all ranks that have it.
@@ -281,15 +252,10 @@ struct FleetPart : PartRow {
 template <typename F>
 void describe(const FleetPart*, F&& f) {
   using T = FleetPart;
-  f("pass", &T::pass, kPlain);
-  f("block", &T::block, kPlain);
-  f("part", &T::part, kPlain);
+  fields(f, kPlain, "pass", &T::pass, "block", &T::block, "part", &T::part);
   f("ranks", &T::num_ranks, in(kFormRanks, kPlain, "num_ranks"));
-  f("passes", &T::passes, kPlain);
-  f("launches", &T::launches, kPlain);
-  f("total_ns", &T::total_ns, kPlain);
-  f("slowest_ns", &T::slowest_ns, kInSummary);
-  f("slowest_rank", &T::slowest_rank, kInSummary);
+  fields(f, kPlain, "passes", &T::passes, "launches", &T::launches, "total_ns", &T::total_ns);
+  fields(f, kInSummary, "slowest_ns", &T::slowest_ns, "slowest_rank", &T::slowest_rank);
 }
 
 // A kernel on which ranks disagree: on some, its mean relative to the mean of all compute kernels
@@ -310,15 +276,9 @@ struct KernelOutlier {
 template <typename F>
 void describe(const KernelOutlier*, F&& f) {
   using T = KernelOutlier;
-  f("kernel", &T::kernel, kPlain);
-  f("stage", &T::stage, kPlain);
-  f("family", &T::family, kPlain);
-  f("ranks", &T::num_ranks, kPlain);
-  f("slow_ranks", &T::num_slow, kPlain);
-  f("mean_ns", &T::mean_ns, kPlain);
-  f("slow_ratio", &T::slow_ratio, kPlain);
-  f("excess_ns", &T::excess_ns, kPlain);
-  f("worst_rank", &T::worst_rank, kPlain);
+  fields(f, kPlain, "kernel", &T::kernel, "stage", &T::stage, "family", &T::family, "ranks",
+         &T::num_ranks, "slow_ranks", &T::num_slow, "mean_ns", &T::mean_ns, "slow_ratio",
+         &T::slow_ratio, "excess_ns", &T::excess_ns, "worst_rank", &T::worst_rank);
 }
 
 // A rank of an attempt that does not count.
@@ -339,8 +299,7 @@ std::string range_text(std::int64_t first, std::int64_t last);  // "7", "0-7"
 
 template <typename F>
 void describe(const AttemptRanks*, F&& f) {
-  f("attempt", &AttemptRanks::attempt, kPlain);
-  f("ranks", &AttemptRanks::ranks, kPlain);
+  fields(f, kPlain, "attempt", &AttemptRanks::attempt, "ranks", &AttemptRanks::ranks);
 }
 
 // A rank whose program failed.
@@ -351,8 +310,7 @@ struct FailedRank {
 
 template <typename F>
 void describe(const FailedRank*, F&& f) {
-  f("rank", &FailedRank::rank, kPlain);
-  f("exit_code", &FailedRank::exit_code, kPlain);
+  fields(f, kPlain, "rank", &FailedRank::rank, "exit_code", &FailedRank::exit_code);
 }
 
 // A rank without a recording, though one was asked for.
@@ -363,8 +321,7 @@ struct UnrecordedRank {
 
 template <typename F>
 void describe(const UnrecordedRank*, F&& f) {
-  f("rank", &UnrecordedRank::rank, kPlain);
-  f("reason", &UnrecordedRank::reason, kPlain);
+  fields(f, kPlain, "rank", &UnrecordedRank::rank, "reason", &UnrecordedRank::reason);
 }
 
 // Which ranks are there, missing, unfinished or failed.
@@ -386,14 +343,10 @@ void describe(const RankPresence*, F&& f) {
   using T = RankPresence;
   f("present", &T::num_present, kPlain);
   f("expected", &T::num_expected, kMaybe);
-  f("num_missing", &T::num_missing, kPlain);
-  f("missing", &T::missing, kPlain);
-  f("unfinished", &T::unfinished, kPlain);
-  f("unreadable", &T::unreadable, kPlain);
-  f("failed", &T::failed, kPlain);
-  f("not_recorded", &T::not_recorded, kPlain);
-  f("earlier_attempts", &T::earlier_attempts, kPlain);
-  f("recorded_by", &T::recorded_by, kPlain);
+  fields(f, kPlain, "num_missing", &T::num_missing, "missing", &T::missing, "unfinished",
+         &T::unfinished, "unreadable", &T::unreadable, "failed", &T::failed, "not_recorded",
+         &T::not_recorded, "earlier_attempts", &T::earlier_attempts, "recorded_by",
+         &T::recorded_by);
 }
 
 // The result of analyzing a merged summary.
@@ -425,19 +378,10 @@ template <typename F>
 void describe(const FleetReport*, F&& f) {
   using T = FleetReport;
   f("run_id", &T::run_id, kMaybe);
-  f("attempt", &T::attempt, kPlain);
-  f("ranks", &T::presence, kPlain);
-  f("quantity", &T::quantity, kPlain);
-  f("num_measured", &T::num_measured, kPlain);
-  f("lateness", &T::lateness, kPlain);
-  f("collectives", &T::collectives, kPlain);
-  f("rank_table", &T::rank_table, kPlain);
-  f("nodes", &T::nodes, kPlain);
-  f("gpus", &T::gpus, kPlain);
-  f("kernels", &T::kernels, kPlain);
-  f("groups", &T::groups, kPlain);
-  f("parts", &T::parts, kPlain);
-  f("heat", &T::heat, kPlain);
+  fields(f, kPlain, "attempt", &T::attempt, "ranks", &T::presence, "quantity", &T::quantity,
+         "num_measured", &T::num_measured, "lateness", &T::lateness, "collectives", &T::collectives,
+         "rank_table", &T::rank_table, "nodes", &T::nodes, "gpus", &T::gpus, "kernels", &T::kernels,
+         "groups", &T::groups, "parts", &T::parts, "heat", &T::heat);
 }
 
 // The report as scripts read it.

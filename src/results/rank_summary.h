@@ -23,6 +23,15 @@ inline constexpr Field kInFiles = in(kFormRanks | kFormHistory, {});
 inline constexpr Field kMaybeInAll = in(kFormRanks | kFormHistory | kFormServer, maybe(""));
 inline constexpr Field kMaybeInFiles = in(kFormRanks | kFormHistory, maybe(""));
 
+// Fields that have the same description.
+template <typename F, typename Member, typename... Rest>
+void fields(F& f, const Field& field, const char* key, Member member, Rest... rest) {
+  f(key, member, field);
+  if constexpr (sizeof...(rest) > 0) {
+    fields(f, field, rest...);
+  }
+}
+
 // Origin of a summary. Empty and 0 mean unknown.
 struct RankIdentity {
   std::string run_id;  // one for all ranks of a job
@@ -52,23 +61,16 @@ template <typename F>
 void describe(const RankIdentity*, F&& f) {
   using T = RankIdentity;
   // Every row of the tables as Parquet begins with run, attempt and rank.
-  f("run_id", &T::run_id, kInSummary);
-  f("rank", &T::rank, kInSummary);
+  fields(f, kInSummary, "run_id", &T::run_id, "rank", &T::rank);
   f("num_ranks", &T::num_ranks, kMaybeInFiles);
   f("attempt", &T::attempt, kInSummary);
-  f("node", &T::node, kMaybeInFiles);
-  f("gpu", &T::gpu, kMaybeInFiles);
-  f("model", &T::model, kMaybeInFiles);
-  f("engine", &T::engine, kMaybeInFiles);
-  f("engine_version", &T::engine_version, kMaybeInFiles);
-  f("driver_version", &T::driver_version, kMaybeInFiles);
-  f("gpuwhy_version", &T::gpuwhy_version, kMaybeInFiles);
-  f("started_unix_s", &T::started_unix_s, kMaybeInFiles);
-  f("recorded_by", &T::recorded_by, kMaybeInFiles);
+  fields(f, kMaybeInFiles, "node", &T::node, "gpu", &T::gpu, "model", &T::model, "engine",
+         &T::engine, "engine_version", &T::engine_version, "driver_version", &T::driver_version,
+         "gpuwhy_version", &T::gpuwhy_version, "started_unix_s", &T::started_unix_s, "recorded_by",
+         &T::recorded_by);
   f("exit_code", &T::exit_code, kInFiles);
   f("communicators_by", &T::communicators_by, kInSummary);
-  f("failure", &T::failure, kMaybeInFiles);
-  f("labels", &T::labels, kMaybeInFiles);
+  fields(f, kMaybeInFiles, "failure", &T::failure, "labels", &T::labels);
 }
 
 // A kernel in a stage.
@@ -86,13 +88,8 @@ struct KernelSums : KernelName, Durations {};
 template <typename F>
 void describe(const KernelSums*, F&& f) {
   using T = KernelSums;
-  f("stage", &T::stage, kInAll);
-  f("kernel", &T::kernel, kInAll);
-  f("family", &T::family, kInAll);
-  f("calls", &T::calls, kInAll);
-  f("total_ns", &T::total_ns, kInAll);
-  f("min_ns", &T::min_ns, kInAll);
-  f("max_ns", &T::max_ns, kInAll);
+  fields(f, kInAll, "stage", &T::stage, "kernel", &T::kernel, "family", &T::family, "calls",
+         &T::calls, "total_ns", &T::total_ns, "min_ns", &T::min_ns, "max_ns", &T::max_ns);
   Field histogram = kMaybeInAll;
   histogram.info.count = "launches";
   f("histogram", &T::histogram, histogram);
@@ -119,19 +116,11 @@ struct StageSums {
 template <typename F>
 void describe(const StageSums*, F&& f) {
   using T = StageSums;
-  f("stage", &T::stage, kInAll);
-  f("instances", &T::instances, kInAll);
-  f("total_ns", &T::total_ns, kInAll);
-  f("min_ns", &T::min_ns, kInAll);
-  f("max_ns", &T::max_ns, kInAll);
-  f("tokens", &T::tokens, kInAll);
-  f("kernel_ns", &T::kernel_ns, kInAll);
-  f("window_ns", &T::window_ns, kInAll);
-  f("buckets_ns", &T::buckets_ns, kInAll);
-  f("model_flops", &T::model_flops, kMaybeInAll);
-  f("peak_flops", &T::peak_flops, kMaybeInAll);
-  f("model_bytes", &T::model_bytes, kMaybeInAll);
-  f("peak_bytes", &T::peak_bytes, kMaybeInAll);
+  fields(f, kInAll, "stage", &T::stage, "instances", &T::instances, "total_ns", &T::total_ns,
+         "min_ns", &T::min_ns, "max_ns", &T::max_ns, "tokens", &T::tokens, "kernel_ns",
+         &T::kernel_ns, "window_ns", &T::window_ns, "buckets_ns", &T::buckets_ns);
+  fields(f, kMaybeInAll, "model_flops", &T::model_flops, "peak_flops", &T::peak_flops,
+         "model_bytes", &T::model_bytes, "peak_bytes", &T::peak_bytes);
 }
 
 // One collective as a rank recorded it. The n-th of a communicator is the same on every rank.
@@ -149,12 +138,9 @@ struct CollectiveRow {
 template <typename F>
 void describe(const CollectiveRow*, F&& f) {
   using T = CollectiveRow;
-  f("communicator", &T::communicator, kInFiles);
-  f("sequence", &T::sequence, kInFiles);
-  f("stage", &T::stage, kInFiles);
-  f("kernel", &T::kernel, kInFiles);
-  f("arrival_ns", &T::arrival_ns, kInFiles);
-  f("duration_ns", &T::duration_ns, kInFiles);
+  fields(f, kInFiles, "communicator", &T::communicator, "sequence", &T::sequence, "stage",
+         &T::stage, "kernel", &T::kernel, "arrival_ns", &T::arrival_ns, "duration_ns",
+         &T::duration_ns);
 }
 
 // One operation of a rank in a group of ranks that the recording names, summed over its calls.
@@ -179,18 +165,12 @@ struct GroupRow {
 template <typename F>
 void describe(const GroupRow*, F&& f) {
   using T = GroupRow;
-  f("communicator", &T::communicator, kInFiles);
-  f("operation", &T::operation, kInFiles);
-  f("description", &T::description, kMaybeInFiles);
-  f("ranks", &T::ranks, kMaybeInFiles);
-  f("size", &T::size, kMaybeInFiles);
-  f("calls", &T::calls, kInFiles);
-  f("total_ns", &T::total_ns, kInFiles);
-  f("forward_layers", &T::forward_layers, kInSummary);
-  f("forward_layers_with", &T::forward_layers_with, kInSummary);
-  f("forward_calls", &T::forward_calls, kInSummary);
-  f("backward_layers", &T::backward_layers, kInSummary);
-  f("backward_calls", &T::backward_calls, kInSummary);
+  fields(f, kInFiles, "communicator", &T::communicator, "operation", &T::operation);
+  fields(f, kMaybeInFiles, "description", &T::description, "ranks", &T::ranks, "size", &T::size);
+  fields(f, kInFiles, "calls", &T::calls, "total_ns", &T::total_ns);
+  fields(f, kInSummary, "forward_layers", &T::forward_layers, "forward_layers_with",
+         &T::forward_layers_with, "forward_calls", &T::forward_calls, "backward_layers",
+         &T::backward_layers, "backward_calls", &T::backward_calls);
 }
 
 // A part of the model on one rank, over all its whole passes.
@@ -207,12 +187,8 @@ struct PartRow {
 template <typename F>
 void describe(const PartRow*, F&& f) {
   using T = PartRow;
-  f("pass", &T::pass, kInAll);
-  f("block", &T::block, kInAll);
-  f("part", &T::part, kInAll);
-  f("passes", &T::passes, kInAll);
-  f("launches", &T::launches, kInAll);
-  f("total_ns", &T::total_ns, kInAll);
+  fields(f, kInAll, "pass", &T::pass, "block", &T::block, "part", &T::part, "passes", &T::passes,
+         "launches", &T::launches, "total_ns", &T::total_ns);
 }
 
 // Everything one rank contributes.

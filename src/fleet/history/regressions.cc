@@ -22,6 +22,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "compare/statistics.h"
 #include "fleet/history/history_rows.h"
 #include "fleet/history/query_common.h"
 
@@ -34,13 +35,6 @@ struct Slow {
   std::int64_t measured_ns = 0;
   double excess_ns() const { return static_cast<double>(measured_ns) - median_ns; }
 };
-
-double median_ns_of(std::vector<std::int64_t> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  const auto upper = static_cast<double>(values[middle]);
-  return values.size() % 2 == 1 ? upper : (static_cast<double>(values[middle - 1]) + upper) / 2;
-}
 
 // Whether the rank was recorded in this stage, not only timed.
 bool is_measured(const RankStageTimes& row) {
@@ -56,15 +50,17 @@ void add_slow(std::span<const RankStageTimes> all, double over_fraction, std::ve
   }
   const bool has_ledger = std::all_of(stage.begin(), stage.end(),
                                       [](const RankStageTimes& row) { return row.window_ns > 0; });
-  std::vector<std::int64_t> measured;
-  measured.reserve(stage.size());
+  const auto measured = [&](const RankStageTimes& row) {
+    return has_ledger ? row.compute_ns : row.kernel_ns;
+  };
+  std::vector<double> times;
   for (const RankStageTimes& row : stage) {
-    measured.push_back(has_ledger ? row.compute_ns : row.kernel_ns);
+    times.push_back(static_cast<double>(measured(row)));
   }
-  const double median_ns = median_ns_of(measured);
+  const double median_ns = median_of(times);
   for (std::size_t i = 0; i < stage.size(); ++i) {
-    if (median_ns > 0 && static_cast<double>(measured[i]) > median_ns * (1 + over_fraction)) {
-      slow.push_back({stage[i], median_ns, measured[i]});
+    if (median_ns > 0 && times[i] > median_ns * (1 + over_fraction)) {
+      slow.push_back({stage[i], median_ns, measured(stage[i])});
     }
   }
 }
@@ -228,12 +224,11 @@ Compared compared(const std::vector<WideKernelSums>& base,
 
 }  // namespace
 
-Json fleet_regressions(HistorySource& history, const FleetFilter& filter, const std::string& base,
-                       const std::string& candidate) {
+Json fleet_regressions(HistorySource& history, const FleetFilter& filter) {
   const std::vector<KnownRun> runs = chosen_runs(history, filter);
-  std::string base_label = base;
-  std::string candidate_label = candidate;
-  if (base.empty() && candidate.empty()) {
+  std::string base_label = filter.base;
+  std::string candidate_label = filter.candidate;
+  if (base_label.empty() && candidate_label.empty()) {
     std::tie(base_label, candidate_label) = last_versions(runs);
   }
   const Side before = side_of(runs, base_label);

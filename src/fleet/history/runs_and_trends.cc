@@ -37,6 +37,16 @@ std::int64_t quantile_ns(const WideKernelSums& sums, double fraction) {
   return sums.max_ns;
 }
 
+// The rows with the most time, the largest first.
+template <typename Row>
+std::vector<Row> largest(std::vector<Row> rows, std::size_t most) {
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.total_ns.value() > b.total_ns.value();
+  });
+  rows.resize(std::min(rows.size(), most));
+  return rows;
+}
+
 Json labels_json(const std::string& labels) {
   Json lines = Json::array();
   for (const std::string_view line : split(labels, '\n')) {
@@ -96,12 +106,7 @@ Json fleet_top(HistorySource& history, const FleetFilter& filter) {
       table.add(sums);
     }
   }
-  std::vector<WideKernelSums> kernels = table.rows();
-  std::stable_sort(kernels.begin(), kernels.end(),
-                   [](const WideKernelSums& a, const WideKernelSums& b) {
-                     return a.total_ns.value() > b.total_ns.value();
-                   });
-  kernels.resize(std::min(kernels.size(), filter.top));
+  const std::vector<WideKernelSums> kernels = largest(table.rows(), filter.top);
   ShownNames names;
   for (const WideKernelSums& kernel : kernels) {
     names.want(kernel.kernel_key);
@@ -135,10 +140,7 @@ Json fleet_layers(HistorySource& history, const FleetFilter& filter) {
   for (const WidePartSums& part : parts) {
     total_ns.add(part.total_ns);
   }
-  std::stable_sort(parts.begin(), parts.end(), [](const WidePartSums& a, const WidePartSums& b) {
-    return a.total_ns.value() > b.total_ns.value();
-  });
-  parts.resize(std::min(parts.size(), filter.top));
+  parts = largest(std::move(parts), filter.top);
   ShownNames names;
   for (const WidePartSums& part : parts) {
     names.want(part.pass_key);

@@ -41,10 +41,6 @@ constexpr double kManyTurns = 3;
 constexpr double kLeastLost = 0.02;
 constexpr int kStepsApart = 2;  // of an eighth of an octave: see KernelOutlier
 
-double ratio(std::int64_t part, std::int64_t whole) {
-  return fraction_of(part, whole);
-}
-
 // The value by which a stage of a rank is compared; nullopt if it has none.
 std::optional<std::int64_t> measured(const RankStage& stage, bool is_by_kernels) {
   const std::int64_t value = is_by_kernels ? stage.compute_ns : stage.total_ns;
@@ -133,14 +129,14 @@ void find_stragglers(FleetReport& report) {
   // What the others waited for a rank, as a share of their own time.
   const auto num_ranks = static_cast<double>(report.ranks.size());
   const auto lost_share = [&](std::int64_t blamed_ns) {
-    return num_ranks > 1 ? ratio(blamed_ns, work_ns) * num_ranks / (num_ranks - 1) : 0;
+    return num_ranks > 1 ? fraction_of(blamed_ns, work_ns) * num_ranks / (num_ranks - 1) : 0;
   };
   // Two criteria: slow by itself, or blamed for much of the waiting.
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
     RankVerdict& verdict = report.ranks[i];
     verdict.is_straggler = verdict.deviation_fraction.value_or(0) > limit ||
                            (lost_share(verdict.blamed_ns) >= kLeastLost &&
-                            ratio(verdict.blamed_ns, report.collectives.waiting_ns) >= large);
+                            fraction_of(verdict.blamed_ns, report.collectives.waiting_ns) >= large);
     report.stragglers.push_back(i);
   }
   std::sort(report.stragglers.begin(), report.stragglers.end(), [&](std::size_t a, std::size_t b) {
@@ -153,8 +149,8 @@ void find_stragglers(FleetReport& report) {
   });
 }
 
-template <typename Name>
 // Groups ranks by a property and compares the medians of the groups.
+template <typename Name>
 std::vector<GroupSpread> spread_by(const FleetReport& report, Name name) {
   struct Members {
     std::vector<double> deviations;

@@ -37,8 +37,8 @@ struct CommunicatorShare {
 
 template <typename F>
 void describe(const CommunicatorShare*, F&& f) {
-  f("communicator", &CommunicatorShare::communicator, kInSummary);
-  f("total_ns", &CommunicatorShare::total_ns, kInSummary);
+  fields(f, kInSummary, "communicator", &CommunicatorShare::communicator, "total_ns",
+         &CommunicatorShare::total_ns);
 }
 
 // What is kept of each rank.
@@ -74,11 +74,9 @@ struct FleetKernel : KernelSums, KernelSpread {
 template <typename F>
 void describe(const FleetKernel*, F&& f) {
   using T = FleetKernel;
-  f("num_ranks", &T::num_ranks, kInSummary);
-  f("slowest_mean_ns", &T::slowest_mean_ns, kInSummary);
-  f("slowest_rank", &T::slowest_rank, kInSummary);
-  f("most_relative", &T::most_relative, kInSummary);
-  f("most_relative_rank", &T::most_relative_rank, kInSummary);
+  fields(f, kInSummary, "num_ranks", &T::num_ranks, "slowest_mean_ns", &T::slowest_mean_ns,
+         "slowest_rank", &T::slowest_rank, "most_relative", &T::most_relative, "most_relative_rank",
+         &T::most_relative_rank);
   f("relative", &T::relative, in(kFormRanks, number("1", "ranks", "", "", "")));
 }
 
@@ -99,16 +97,10 @@ struct FleetCollective {
 template <typename F>
 void describe(const FleetCollective*, F&& f) {
   using T = FleetCollective;
-  f("communicator", &T::communicator, kInSummary);
-  f("stage", &T::stage, kInSummary);
-  f("kernel", &T::kernel, kInSummary);
-  f("other_kernel", &T::other_kernel, kInSummary);
-  f("sequence", &T::sequence, kInSummary);
-  f("num_ranks", &T::num_ranks, kInSummary);
-  f("shortest_ns", &T::shortest_ns, kInSummary);
-  f("last_rank", &T::last_rank, kInSummary);
-  f("longest_ns", &T::longest_ns, kInSummary);
-  f("total_ns", &T::total_ns, kInSummary);
+  fields(f, kInSummary, "communicator", &T::communicator, "stage", &T::stage, "kernel", &T::kernel,
+         "other_kernel", &T::other_kernel, "sequence", &T::sequence, "num_ranks", &T::num_ranks,
+         "shortest_ns", &T::shortest_ns, "last_rank", &T::last_rank, "longest_ns", &T::longest_ns,
+         "total_ns", &T::total_ns);
 }
 
 // One operation in a group of ranks, over the ranks that took part in it.
@@ -123,8 +115,7 @@ void describe(const FleetGroup*, F&& f) {
 
 template <typename F>
 void describe(const OlderRank*, F&& f) {
-  f("rank", &OlderRank::rank, kInSummary);
-  f("attempt", &OlderRank::attempt, kInSummary);
+  fields(f, kInSummary, "rank", &OlderRank::rank, "attempt", &OlderRank::attempt);
 }
 
 // A merged job.

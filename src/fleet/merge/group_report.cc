@@ -89,19 +89,12 @@ class Operations {
     return std::all_of(rows_.begin(), rows_.end(),
                        [](const auto& row) { return share_with(*row.second) <= kFew; });
   }
-  std::int64_t num_backward_calls() const {
-    std::int64_t num = 0;
+  std::int64_t sum_of(std::int64_t GroupRow::*member) const {
+    std::int64_t sum = 0;
     for (const auto& [operation, row] : rows_) {
-      num = saturated_sum(num, row->backward_calls);
+      add_to(sum, row->*member);
     }
-    return num;
-  }
-  std::int64_t num_calls() const {
-    std::int64_t num = 0;
-    for (const auto& [operation, row] : rows_) {
-      num = saturated_sum(num, row->calls);
-    }
-    return num;
+    return sum;
   }
 
   // "all-reduce 2.0 per forward layer".
@@ -174,8 +167,9 @@ KindAndReason kind_of(const Operations& operations, bool has_experts) {
     return {ParallelKind::kUnknown,
             operations.list() + ", inside layers: a ring, or a pipeline that overlaps"};
   }
-  const bool are_gradients = operations.has("reduce_scatter") ||
-                             (operations.has("all_reduce") && operations.num_backward_calls() > 0);
+  const bool are_gradients =
+      operations.has("reduce_scatter") ||
+      (operations.has("all_reduce") && operations.sum_of(&GroupRow::backward_calls) > 0);
   if (operations.has_backward() && operations.is_in_no_layer() && are_gradients) {
     return {ParallelKind::kData, operations.list() + ", in no forward layer"};
   }
@@ -196,19 +190,11 @@ std::map<std::string_view, Matched> match_by_group(const FleetSummary& fleet) {
   std::map<std::string_view, Matched> found;
   for (const FleetCollective& one : fleet.collectives) {
     Matched& matched = found[one.communicator];
-    ++matched.time.num;
-    matched.time.total_ns = saturated_sum(matched.time.total_ns, one.total_ns);
-    if (one.num_ranks < 2) {
-      matched.time.alone_ns = saturated_sum(matched.time.alone_ns, one.total_ns);
-      continue;
+    if (const auto waiting_ns = add_collective(one, matched.time)) {
+      Matched::Late& late = matched.late[one.last_rank];
+      ++late.num_last;
+      add_to(late.caused_ns, *waiting_ns);
     }
-    const std::int64_t transfer_ns = transfer_of(one);
-    const std::int64_t waiting_ns = one.total_ns - transfer_ns;
-    matched.time.transfer_ns = saturated_sum(matched.time.transfer_ns, transfer_ns);
-    matched.time.waiting_ns = saturated_sum(matched.time.waiting_ns, waiting_ns);
-    Matched::Late& late = matched.late[one.last_rank];
-    ++late.num_last;
-    late.caused_ns = saturated_sum(late.caused_ns, waiting_ns);
   }
   return found;
 }
@@ -252,7 +238,7 @@ std::vector<JobGroup> find_groups(const FleetSummary& fleet) {
     KindAndReason kind = kind_of(operations, has_experts);
     group.kind = kind.kind;
     group.evidence = std::move(kind.reason);
-    group.num_calls = operations.num_calls();
+    group.num_calls = operations.sum_of(&GroupRow::calls);
     const std::vector<std::int64_t>& present = members[communicator];
     group.num_present = static_cast<std::int64_t>(present.size());
     if (group.ranks.empty() && present.size() > 1) {

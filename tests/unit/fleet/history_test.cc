@@ -465,12 +465,12 @@ TEST(FolderHistory, FindsWhatGrewACall) {
   put(folder, "1", rank_of("1", 0, 100));
   put(folder, "2", rank_of("2", 0, 130));
   const auto history = folder_history(folder.path());
-  const Json answer = fleet_regressions(*history, {}, "", "");
+  const Json answer = fleet_regressions(*history, {});
   EXPECT_EQ(answer["base"]["label"], "v1");
   ASSERT_EQ(answer["kernels"].size(), 1U);
   EXPECT_NEAR(answer["kernels"][0]["slower_fraction"].get<double>(), 0.3, 1e-9);
-  EXPECT_TRUE(fleet_regressions(*history, {}, "v2", "v1")["kernels"].empty());
-  EXPECT_THROW(fleet_regressions(*history, {}, "v3", "v1"), Error);
+  EXPECT_TRUE(fleet_regressions(*history, {.base = "v2", .candidate = "v1"})["kernels"].empty());
+  EXPECT_THROW(fleet_regressions(*history, {.base = "v3", .candidate = "v1"}), Error);
   FleetFilter unknown;
   unknown.run = "none";
   EXPECT_THROW(fleet_stragglers(*history, unknown), Error);
