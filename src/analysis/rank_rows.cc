@@ -114,6 +114,19 @@ void add_efficiency(const Analysis& analysis, std::size_t num_shares, StageSums&
   }
 }
 
+// What both a profiled stage and one that was only timed have.
+template <typename Stage>
+StageSums host_times(const Stage& stage, std::int64_t instances) {
+  StageSums sums;
+  sums.stage = stage.stage.text();
+  sums.instances = instances;
+  sums.total_ns = stage.total_ns;
+  sums.min_ns = stage.min_ns;
+  sums.max_ns = stage.max_ns;
+  sums.tokens = stage.tokens.value_or(0);
+  return sums;
+}
+
 std::vector<StageSums> stages_of(const Analysis& analysis, const std::string* device,
                                  std::size_t num_shares, const std::vector<KernelSums>& kernels) {
   std::map<std::string, std::int64_t> kernel_ns;
@@ -122,13 +135,7 @@ std::vector<StageSums> stages_of(const Analysis& analysis, const std::string* de
   }
   std::vector<StageSums> cells;
   for (const StageRow& stage : analysis.stages) {
-    StageSums cell;
-    cell.stage = stage.stage.text();
-    cell.instances = stage.num_instances;
-    cell.total_ns = stage.total_ns;
-    cell.min_ns = stage.min_ns;
-    cell.max_ns = stage.max_ns;
-    cell.tokens = stage.tokens.value_or(0);
+    StageSums cell = host_times(stage, stage.num_instances);
     cell.kernel_ns =
         stage.is_nested && num_shares == 1 ? stage.kernel_ns : kernel_ns[stage.stage.text()];
     add_ledgers(analysis, device, num_shares > 1, cell);
@@ -140,21 +147,6 @@ std::vector<StageSums> stages_of(const Analysis& analysis, const std::string* de
     StageSums cell;
     cell.stage = outside;
     cell.kernel_ns = found->second;
-    cells.push_back(std::move(cell));
-  }
-  return cells;
-}
-
-std::vector<StageSums> bare_stages(const std::vector<StageTimes>& times) {
-  std::vector<StageSums> cells;
-  for (const StageTimes& stage : times) {
-    StageSums cell;
-    cell.stage = stage.stage.text();
-    cell.instances = stage.n;
-    cell.total_ns = stage.total_ns;
-    cell.min_ns = stage.min_ns;
-    cell.max_ns = stage.max_ns;
-    cell.tokens = stage.tokens.value_or(0);
     cells.push_back(std::move(cell));
   }
   return cells;
@@ -255,7 +247,11 @@ std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const RankDet
   RankIdentity identity = given;
   if (!analysis.absent.empty()) {
     identity.recorded_by = "bare";
-    return {{identity, bare_stages(analysis.baseline), {}, {}}};
+    RankSummary summary{identity, {}, {}, {}};
+    for (const StageTimes& stage : analysis.baseline) {
+      summary.stages.push_back(host_times(stage, stage.n));
+    }
+    return {summary};
   }
   if (identity.recorded_by.empty()) {
     identity.recorded_by = analysis.capture.format.tool_id;

@@ -69,6 +69,20 @@ std::int64_t relative_mean(std::int64_t mean_ns, const StageCompute& compute) {
   return std::min(mean_ns, kMostNs) * kMillion / average_ns;
 }
 
+// Compute time by stage.
+std::map<std::uint32_t, StageCompute> compute_of(const std::vector<KernelIds>& kernels,
+                                                 const ColumnarFile& file) {
+  std::map<std::uint32_t, StageCompute> compute;
+  for (const KernelIds& row : kernels) {
+    if (file.texts()[row.family] != kCommunication) {
+      StageCompute& stage = compute[row.stage];
+      add_to(stage.total_ns, row.total_ns);
+      add_to(stage.calls, row.calls);
+    }
+  }
+  return compute;
+}
+
 }  // namespace
 
 // The merge in progress: texts are numbered, rows are indexed by those numbers.
@@ -83,12 +97,11 @@ class FleetMerge::State {
   void start_attempt(std::int64_t attempt);
   void check_run(const std::string& run_id);
   bool takes_all(const FleetSummary& fleet);
-  std::map<std::uint32_t, StageCompute> compute_of(const KernelColumns& columns,
-                                                   const ColumnarFile& file) const;
-  void add_kernels(const KernelColumns& columns, const std::vector<std::uint32_t>& numbers,
+  void add_kernels(const std::vector<KernelIds>& kernels, const BinColumns& bins,
+                   const std::vector<std::uint32_t>& numbers,
                    const std::map<std::uint32_t, StageCompute>& compute, std::int64_t rank);
-  void add_collectives(const ColumnarFile& file, const std::vector<std::uint32_t>& numbers,
-                       RankRow& row);
+  void add_collectives(const std::vector<CollectiveIds>& collectives, const ColumnarFile& file,
+                       const std::vector<std::uint32_t>& numbers, RankRow& row);
   void add_group(const GroupRow& cell, std::int64_t num_ranks);
   void add_part(const FleetPart& part);
   // Adds what one rank, or a merge of several, has of a kernel.
@@ -216,43 +229,29 @@ void FleetMerge::State::add_collective(FleetCollective& sum, const FleetCollecti
   add_to(sum.num_ranks, more.num_ranks);
 }
 
-std::map<std::uint32_t, StageCompute> FleetMerge::State::compute_of(
-    const KernelColumns& columns, const ColumnarFile& file) const {
-  std::map<std::uint32_t, StageCompute> compute;
-  for (std::size_t i = 0; i < columns.stage.size(); ++i) {
-    if (file.texts()[columns.family[i]] != kCommunication) {
-      StageCompute& stage = compute[columns.stage[i]];
-      stage.total_ns = saturated_sum(stage.total_ns, columns.total_ns[i]);
-      stage.calls = saturated_sum(stage.calls, columns.calls[i]);
-    }
-  }
-  return compute;
-}
-
-void FleetMerge::State::add_kernels(const KernelColumns& columns,
+void FleetMerge::State::add_kernels(const std::vector<KernelIds>& kernels, const BinColumns& bins,
                                     const std::vector<std::uint32_t>& numbers,
                                     const std::map<std::uint32_t, StageCompute>& compute,
                                     std::int64_t rank) {
   const std::uint32_t communication = texts_.of(kCommunication);
-  for (std::size_t i = 0; i < columns.stage.size(); ++i) {
-    const std::uint32_t family = numbers[columns.family[i]];
-    MergedKernel& merged = kernel_at(numbers[columns.stage[i]], numbers[columns.kernel[i]], family);
-    const std::int64_t mean_ns = columns.total_ns[i] / std::max<std::int64_t>(columns.calls[i], 1);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const KernelIds& row = kernels[i];
+    const std::uint32_t family = numbers[row.family];
+    MergedKernel& merged = kernel_at(numbers[row.stage], numbers[row.kernel], family);
+    const std::int64_t mean_ns = row.total_ns / std::max<std::int64_t>(row.calls, 1);
     KernelSpread spread{1, mean_ns, rank, 0, rank};
     bool has_relative = false;
     if (family != communication) {
-      const StageCompute& stage = compute.at(columns.stage[i]);
+      const StageCompute& stage = compute.at(row.stage);
       has_relative = stage.calls > 0;
       spread.most_relative = has_relative ? relative_mean(mean_ns, stage) : 0;
     }
-    add_kernel(merged,
-               {columns.calls[i], columns.total_ns[i], columns.min_ns[i], columns.max_ns[i], {}},
-               spread, has_relative);
+    add_kernel(merged, row, spread, has_relative);
     if (has_relative) {
       merged.relative.add(bin_of(spread.most_relative), 1);
     }
-    for (std::size_t at = columns.durations.begin(i); at < columns.durations.end(i); ++at) {
-      merged.durations.add(columns.durations.step(at), columns.durations.count(at));
+    for (std::size_t at = bins.begin(i); at < bins.end(i); ++at) {
+      merged.durations.add(bins.step(at), bins.count(at));
     }
   }
 }
@@ -278,30 +277,30 @@ void FleetMerge::State::add_texts(CollectiveInstance& instance, std::uint32_t st
   }
 }
 
-void FleetMerge::State::add_collectives(const ColumnarFile& file,
+void FleetMerge::State::add_collectives(const std::vector<CollectiveIds>& collectives,
+                                        const ColumnarFile& file,
                                         const std::vector<std::uint32_t>& numbers, RankRow& row) {
-  const CollectiveColumns columns(file);
-  for (std::size_t i = 0; i < columns.communicator.size(); ++i) {
-    const std::int64_t sequence = columns.sequence[i];
-    const std::int64_t duration_ns = columns.duration_ns[i];
+  const CollectiveIds* before = nullptr;
+  for (const CollectiveIds& one : collectives) {
     // Rows are sorted by communicator, so each one starts a new share.
-    if (i == 0 || columns.communicator[i] != columns.communicator[i - 1]) {
-      row.communicators.push_back({std::string(file.texts()[columns.communicator[i]]), 0, {}});
+    if (before == nullptr || one.communicator != before->communicator) {
+      row.communicators.push_back({std::string(file.texts()[one.communicator]), 0, {}});
     }
+    before = &one;
     CommunicatorShare& share = row.communicators.back();
-    share.total_ns = saturated_sum(share.total_ns, duration_ns);
+    add_to(share.total_ns, one.duration_ns);
     if (share.sequences.empty() ||
-        share.sequences.back().first + share.sequences.back().second != sequence) {
-      share.sequences.emplace_back(sequence, 0);
+        share.sequences.back().first + share.sequences.back().second != one.sequence) {
+      share.sequences.emplace_back(one.sequence, 0);
     }
     ++share.sequences.back().second;
-    CollectiveInstance& instance = instance_at(numbers[columns.communicator[i]], sequence);
-    const std::uint32_t kernel = numbers[columns.kernel[i]];
-    add_texts(instance, numbers[columns.stage[i]], kernel, kernel);
+    CollectiveInstance& instance = instance_at(numbers[one.communicator], one.sequence);
+    const std::uint32_t kernel = numbers[one.kernel];
+    add_texts(instance, numbers[one.stage], kernel, kernel);
     FleetCollective more;
     more.num_ranks = 1;
     more.last_rank = row.identity.rank;
-    more.shortest_ns = more.longest_ns = more.total_ns = duration_ns;
+    more.shortest_ns = more.longest_ns = more.total_ns = one.duration_ns;
     add_collective(instance.values, more);
   }
 }
@@ -340,9 +339,10 @@ std::optional<std::int64_t> FleetMerge::State::add_rank(const ColumnarFile& file
   row.identity = read_identity(file);
   row.checksum = file.checksum();
   // All checks of the file come before anything changes: a damaged one is skipped.
-  const KernelColumns kernels(file);
+  const std::vector<KernelIds> kernels = read_kernel_ids(file);
+  const BinColumns bins(file, "kernel.histogram", "launches", kernels.size());
   auto stages = read_rows<StageSums, RankStage>(file, "stage", kMostRankStages);
-  const CollectiveColumns checked(file);
+  const std::vector<CollectiveIds> collectives = read_collective_ids(file);
   const auto groups = read_rows<GroupRow>(file, "group", kMostRankGroups);
   const auto parts = read_rows<PartRow>(file, "part", kMostRankParts);
   if (!begins(row.identity, row.checksum)) {
@@ -363,8 +363,8 @@ std::optional<std::int64_t> FleetMerge::State::add_rank(const ColumnarFile& file
   for (const std::string_view text : file.texts()) {
     numbers.push_back(texts_.of(text));
   }
-  add_kernels(kernels, numbers, compute, row.identity.rank);
-  add_collectives(file, numbers, row);
+  add_kernels(kernels, bins, numbers, compute, row.identity.rank);
+  add_collectives(collectives, file, numbers, row);
   for (const GroupRow& group : groups) {
     add_group(group, 1);
     // Of sends and receives alone there is nothing to match, but the rank is a member.

@@ -121,7 +121,7 @@ void write_rows(const std::vector<Row>& rows, std::string_view table, ColumnarWr
 template <typename Row, typename Whole>
 void read_into(const ColumnarFile& file, std::string_view table, std::vector<Whole>& rows) {
   const auto fill = [&](const std::string& name, const auto& values, const auto& put) {
-    if (values.size() != rows.size() && !values.empty()) {
+    if (values.size() != rows.size() && (requires { Row::kNeedsAll; } || !values.empty())) {
       wrong_length(name);
     }
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -133,6 +133,8 @@ void read_into(const ColumnarFile& file, std::string_view table, std::vector<Who
     if constexpr (kIsText<Value>) {
       fill(name, file.text_ids(name),
            [&](Whole& row, std::uint32_t id) { row.*member = file.texts()[id]; });
+    } else if constexpr (std::is_same_v<Value, std::uint32_t>) {
+      fill(name, file.text_ids(name), [&](Whole& row, std::uint32_t id) { row.*member = id; });
     } else if constexpr (std::is_same_v<Value, std::int64_t>) {
       fill(name, file.numbers(name),
            [&](Whole& row, std::int64_t number) { row.*member = number; });
