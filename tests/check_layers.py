@@ -45,17 +45,13 @@ MAX_IN_ROOM = 24
 FULL_ROOMS_LEFT = {"analysis", "report", "session"}
 MAX_REACHED = 60
 FAR_HEADERS_LEFT = {
-    "analysis/analysis.h", "analysis/attribution.h", "analysis/compositions.h", "analysis/counters/ncu_join.h",
-    "analysis/efficiency.h", "analysis/efficiency_result.h", "analysis/findings/findings.h", "analysis/graph_names.h",
-    "analysis/host_phases.h", "analysis/kernel_chains.h", "analysis/kernel_families.h", "analysis/kernel_symbols.h",
-    "analysis/launch_groups.h", "analysis/launch_tally.h", "analysis/layer_map.h", "analysis/ledger.h",
-    "analysis/operators.h", "analysis/requests/engine_loop.h", "analysis/requests/request_join.h",
-    "analysis/requests/request_results.h", "analysis/requests/requests.h", "analysis/rules.h", "analysis/stage_times.h",
-    "analysis/stages.h", "analysis/step_markers.h", "analysis/steps_on_gpu.h", "analysis/structure.h",
-    "analysis/structure_summary.h", "analysis/timeline.h", "analysis/timeline_host.h"}
+    "analysis/analysis.h", "analysis/attribution.h", "analysis/counters/ncu_join.h",
+    "analysis/efficiency.h", "analysis/findings/findings.h", "analysis/kernel_families.h", "analysis/kernel_symbols.h",
+    "analysis/launch_groups.h", "analysis/launch_tally.h", "analysis/layer_map.h", "analysis/ledger.h", "analysis/requests/engine_loop.h", "analysis/requests/request_join.h", "analysis/requests/requests.h", "analysis/rules.h", "analysis/stage_times.h",
+    "analysis/stages.h", "analysis/step_markers.h", "analysis/steps_on_gpu.h", "analysis/structure.h", "analysis/timeline.h", "analysis/timeline_host.h"}
 
-MAX_SRC_LINES = 109_950
-MAX_TEST_LINES = 62_150
+MAX_SRC_LINES = 112_000
+MAX_TEST_LINES = 64_000
 
 MAX_JSON_SOURCES = 67
 JSON_LIBRARY = "nlohmann/json.hpp"

@@ -11,8 +11,6 @@
 #include <bit>
 #include <map>
 
-#include <fmt/format.h>
-
 #include "analysis/analysis.h"
 #include "base/median.h"
 #include "model/efficiency_setup.h"
@@ -88,12 +86,6 @@ bool has_cost(const RowName& stage) {
 }
 
 }  // namespace
-
-std::string Composition::sequences() const {
-  return least_sequences == most_sequences
-             ? std::to_string(most_sequences)
-             : fmt::format("{} to {}", least_sequences, most_sequences);
-}
 
 std::vector<Composition> find_compositions(const Analysis& analysis, const EfficiencySetup* model) {
   std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<const StageStep*>> groups;

@@ -124,25 +124,6 @@ bool converts_layout(std::string_view kernel_name) {
          kernel_name.find("nhwcToNchw") != std::string_view::npos;
 }
 
-void KernelChains::add(const KernelChains& other) {
-  num_attentions += other.num_attentions;
-  attention_ns += other.attention_ns;
-  product_ns += other.product_ns;
-  num_movers += other.num_movers;
-  mover_ns += other.mover_ns;
-  fused_ns += other.fused_ns;
-  if (row_kernels == other.row_kernels) {
-    num_rows += other.num_rows;
-    row_ns += other.row_ns;
-    row_fused_ns += other.row_fused_ns;
-  } else if (other.row_ns > row_ns) {
-    row_kernels = other.row_kernels;
-    num_rows = other.num_rows;
-    row_ns = other.row_ns;
-    row_fused_ns = other.row_fused_ns;
-  }
-}
-
 std::vector<KernelChains> find_kernel_chains(const Trace& trace, const KernelFamilies& families,
                                              const Stages& stages, const Attribution& attribution,
                                              const std::vector<SteadyPart>& steady) {

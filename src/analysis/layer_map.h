@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/structure_summary.h"
+#include "analysis/structure.h"
+#include "results/structure.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
@@ -21,13 +22,13 @@ struct LayerColumn {
 
 // A kind of layer.
 struct LayerBlock {
-  std::string name;            // PartSummary::block()
+  std::string name;            // LayerPartRow::block()
   std::int64_t median_ns = 0;  // of all such layers, on all GPUs
 };
 
 // Layers against passes on one GPU.
 struct LayerMap {
-  std::string pass;    // of PassSummary
+  std::string pass;    // of PassRow
   std::string device;  // "cuda:0"
   std::int64_t num_layers = 0;
   std::int64_t num_passes = 0;  // whole ones

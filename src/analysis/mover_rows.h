@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/kernel_chains.h"
+#include "results/kernel_chains.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

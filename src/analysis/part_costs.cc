@@ -85,7 +85,7 @@ struct KnownWork {
 };
 
 // Prefill or decode: by the pass itself, else by the marks where all steps are of one kind.
-StageRole kind_of(const PassSummary& pass, const Analysis& analysis) {
+StageRole kind_of(const PassRow& pass, const Analysis& analysis) {
   if (!pass.kind.empty() || analysis.structure->passes.size() > 1 || analysis.steps.empty()) {
     return role_of(row_name(pass.kind));
   }
@@ -100,7 +100,7 @@ StageRole kind_of(const PassSummary& pass, const Analysis& analysis) {
 }
 
 // From the user's numbers, else from the sums that the marks of all steps give.
-KnownWork work_of(const PassSummary& pass, const EfficiencySetup& setup, const Llm& llm,
+KnownWork work_of(const PassRow& pass, const EfficiencySetup& setup, const Llm& llm,
                   const Analysis& analysis) {
   KnownWork work{tokens_of_steps(analysis), {}, 0};
   const StageRole kind = kind_of(pass, analysis);
@@ -139,7 +139,7 @@ class PartCosts {
     }
   }
 
-  void add(PartSummary& part) const {
+  void add(LayerPartRow& part) const {
     const auto at = weights_.find(part.part);
     if (at != weights_.end() && part.total_ns > 0 && num_passes_ > 0) {
       add_weights(at->second, part);
@@ -147,12 +147,12 @@ class PartCosts {
   }
 
   // `parts` are the attention kernels of one layer: the longest stands for all of them.
-  void add_attention(const std::vector<PartSummary*>& parts) const {
-    PartSummary& part =
+  void add_attention(const std::vector<LayerPartRow*>& parts) const {
+    LayerPartRow& part =
         **std::max_element(parts.begin(), parts.end(),
                            [](const auto* a, const auto* b) { return a->total_ns < b->total_ns; });
     double total_ns = 0;
-    for (const PartSummary* one : parts) {
+    for (const LayerPartRow* one : parts) {
       total_ns += static_cast<double>(one->total_ns);
     }
     if (kv_bytes_ == 0 || part.launches == 0 || total_ns == 0 || num_passes_ == 0) {
@@ -184,7 +184,7 @@ class PartCosts {
     attention_flops_ = flops.value() / layers;
   }
 
-  void add_weights(const Weights& weights, PartSummary& part) const {
+  void add_weights(const Weights& weights, LayerPartRow& part) const {
     std::int64_t elements = weights.elements;
     // Multiplied by a token; of experts, those that it takes.
     std::int64_t per_token = weights.elements;
@@ -211,7 +211,7 @@ class PartCosts {
     add_roof(roof_s, part.mean_ns(), part);
   }
 
-  void add_roof(double roof_s, double mean_ns, PartSummary& part) const {
+  void add_roof(double roof_s, double mean_ns, LayerPartRow& part) const {
     const double mean_s = mean_ns / 1e9;
     part.bytes_per_s = static_cast<double>(part.read_bytes().value_or(0)) / mean_s;
     part.roof_fraction = roof_s / mean_s;
@@ -230,9 +230,9 @@ class PartCosts {
 };
 
 // The parts of one kind of pass.
-void add_costs(const PartCosts& costs, const std::string& pass, std::vector<PartSummary>& parts) {
-  std::map<std::string_view, std::vector<PartSummary*>> attention;  // by kind of layer
-  for (PartSummary& part : parts) {
+void add_costs(const PartCosts& costs, const std::string& pass, std::vector<LayerPartRow>& parts) {
+  std::map<std::string_view, std::vector<LayerPartRow*>> attention;  // by kind of layer
+  for (LayerPartRow& part : parts) {
     if (part.pass == pass && part.part == "attention") {
       attention[part.block()].push_back(&part);
     } else if (part.pass == pass) {
@@ -263,7 +263,7 @@ void add_part_costs(const EfficiencySetup& setup, Analysis& analysis) {
     return;
   }
   bool has_costs = false;
-  for (const PassSummary& pass : structure.passes) {
+  for (const PassRow& pass : structure.passes) {
     if (pass.num_layers == static_cast<std::int64_t>(llm.layers.size()) && !pass.is_backward) {
       const PartCosts costs(llm, *setup.gpu.gpu, pass.num_passes,
                             work_of(pass, setup, llm, analysis));

@@ -44,7 +44,7 @@ std::vector<PartRow> find_part_uses(const Trace& trace, const Structure& structu
     std::map<std::tuple<std::string, std::string, std::string>, PartRow> sums;
     for (std::size_t i = 0; i < summary.parts.size(); ++i) {
       const Slot& use = by_device[device][i];
-      const PartSummary& part = summary.parts[i];
+      const LayerPartRow& part = summary.parts[i];
       if (use.launches == 0) {
         continue;
       }

@@ -15,9 +15,14 @@
 #include <fmt/format.h>
 
 #include "analysis/capture_summary.h"
+#include "analysis/compositions.h"
+#include "analysis/graph_names.h"
+#include "analysis/host_phases.h"
+#include "analysis/kernel_chains.h"
 #include "analysis/kernels.h"
 #include "analysis/ledger.h"
 #include "analysis/operator_rates.h"
+#include "analysis/operators.h"
 #include "analysis/part_costs.h"
 #include "analysis/possible_marks.h"
 #include "analysis/ranges.h"
@@ -28,6 +33,7 @@
 #include "analysis/steady_work.h"
 #include "analysis/steps.h"
 #include "analysis/stream_overlap.h"
+#include "analysis/structure_summary.h"
 #include "base/task_graph.h"
 #include "base/text.h"
 

@@ -422,7 +422,7 @@ void add_times(const Structure& structure, RecoveredSteps& steps) {
 
 // A kind of passes is what most of them are, where none is the other.
 void add_kind(const Structure& structure, std::uint32_t kind, const std::string& reason,
-              PassSummary& row) {
+              PassRow& row) {
   std::int64_t num_prefill = 0;
   std::int64_t num_decode = 0;
   for (const KernelStream& stream : structure.streams) {

@@ -9,7 +9,7 @@
 #include "analysis/attribution.h"
 #include "analysis/stages.h"
 #include "analysis/structure.h"
-#include "analysis/structure_summary.h"
+#include "results/structure.h"
 #include "trace/diagnostics.h"
 #include "trace/trace.h"
 
@@ -18,7 +18,7 @@ namespace gpuwhy {
 // "prefill", "decode"; empty where it is not known.
 std::string_view text_of(PassWorkKind work);
 
-// Tells prefill from decode by two signs at least: ModelPass::work, PassSummary::kind and
+// Tells prefill from decode by two signs at least: ModelPass::work, PassRow::kind and
 // StructureSummary::recovered learn it.
 void recover_steps(const Trace& trace, Structure& structure, StructureSummary& summary);
 

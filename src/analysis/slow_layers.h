@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/structure_summary.h"
+#include "analysis/structure.h"
+#include "results/structure.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/structure_summary.h"
+#include "analysis/structure.h"
+#include "results/structure.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/efficiency_result.h"
+#include "results/efficiency.h"
 
 namespace gpuwhy {
 

@@ -262,9 +262,9 @@ class KindSummary {
     });
   }
 
-  PassSummary pass(const std::string& name) const {
+  PassRow pass(const std::string& name) const {
     const ModelPassKind& kind = structure_.kinds[kind_];
-    PassSummary summary;
+    PassRow summary;
     summary.pass = name;
     summary.num_passes = static_cast<std::int64_t>(pass_ns_.size());
     for (const KernelStream& stream : structure_.streams) {
@@ -293,7 +293,7 @@ class KindSummary {
     return summary;
   }
 
-  void add_parts(const std::string& name, std::vector<PartSummary>& parts) const {
+  void add_parts(const std::string& name, std::vector<LayerPartRow>& parts) const {
     for (const Where where : {Where::kPrologue, Where::kLayer, Where::kEpilogue}) {
       const std::vector<Block>& all = blocks_[static_cast<std::size_t>(where)].blocks();
       for (std::size_t i = 0; i < all.size(); ++i) {
@@ -338,11 +338,11 @@ class KindSummary {
   }
 
   void add_parts(const std::string& name, Where where, std::optional<std::size_t> letter,
-                 const Block& block, std::vector<PartSummary>& parts) const {
+                 const Block& block, std::vector<LayerPartRow>& parts) const {
     std::vector<PartKernel> kernels;
-    std::vector<PartSummary> rows;
+    std::vector<LayerPartRow> rows;
     for (const Slot& slot : block.slots()) {
-      PartSummary row;
+      LayerPartRow row;
       row.pass = name;
       row.family = kOtherFamily;
       row.place = fmt::format("{} {}", name_of(where, letter), rows.size() + 1);
@@ -414,9 +414,9 @@ std::vector<std::string> names_of(const std::vector<ModelPassKind>& kinds) {
   return names;
 }
 
-void add_short_names(std::vector<PartSummary>& parts) {
+void add_short_names(std::vector<LayerPartRow>& parts) {
   std::map<std::string, std::string> names;
-  for (const PartSummary& part : parts) {
+  for (const LayerPartRow& part : parts) {
     names.try_emplace(part.kernel_name);
   }
   std::vector<std::string> whole;
@@ -428,14 +428,14 @@ void add_short_names(std::vector<PartSummary>& parts) {
   for (std::size_t i = 0; i < whole.size(); ++i) {
     names[whole[i]] = shortened[i];
   }
-  for (PartSummary& part : parts) {
+  for (LayerPartRow& part : parts) {
     part.short_name = names[part.kernel_name];
   }
 }
 
 // Durations are sorted by part in one array: as many numbers as launches, whatever the parts.
 void add_medians(const Trace& trace, const std::vector<std::uint32_t>& part_of,
-                 std::vector<PartSummary>& parts) {
+                 std::vector<LayerPartRow>& parts) {
   std::vector<std::size_t> ends(parts.size() + 1);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     ends[i + 1] = static_cast<std::size_t>(parts[i].launches);

@@ -142,7 +142,7 @@ void add_places(const Profile& profile, std::vector<ArrowColumn>& columns) {
   std::vector<std::int32_t> word_of_part;
   if (profile.analysis.structure) {
     word_of_part.reserve(profile.analysis.structure->parts.size());
-    for (const PartSummary& part : profile.analysis.structure->parts) {
+    for (const LayerPartRow& part : profile.analysis.structure->parts) {
       word_of_part.push_back(words.number_of(part.part));
     }
   }

@@ -46,7 +46,7 @@ class SliceJoiner {
 void for_each_model_slice(const Profile& profile, const KernelStream& stream, ModelLevel level,
                           const std::function<void(const ModelSlice&)>& visit) {
   const Trace& trace = *profile.trace;
-  const std::vector<PartSummary>& parts = profile.analysis.structure->parts;
+  const std::vector<LayerPartRow>& parts = profile.analysis.structure->parts;
   SliceJoiner joiner(visit);
   for (std::uint32_t number = 0; number < stream.passes.size(); ++number) {
     const ModelPass& pass = stream.passes[number];

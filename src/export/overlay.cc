@@ -87,7 +87,7 @@ void Overlay::name_model() {
   }
   const StructureSummary& structure = *analysis().structure;
   std::int64_t most_layers = 0;
-  for (const PassSummary& pass : structure.passes) {
+  for (const PassRow& pass : structure.passes) {
     pass_names_.push_back(texts_.add(pass.pass));
     cut_names_.push_back(texts_.add(pass.pass + ", cut by the capture"));
     most_layers = std::max(most_layers, pass.num_layers);
@@ -95,7 +95,7 @@ void Overlay::name_model() {
   for (std::int64_t layer = 0; layer < most_layers; ++layer) {
     layer_names_.push_back(texts_.add(fmt::format("layer {}", layer)));
   }
-  for (const PartSummary& part : structure.parts) {
+  for (const LayerPartRow& part : structure.parts) {
     part_names_.push_back(texts_.add(part.part));
   }
 }

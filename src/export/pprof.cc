@@ -213,7 +213,7 @@ class ProfileWriter {
 
   std::uint64_t family_location(const KernelRow& record) { return frame("family", record.family); }
 
-  void add_model_sample(const KernelRow& record, const PartSummary& part,
+  void add_model_sample(const KernelRow& record, const LayerPartRow& part,
                         const PlaceSample& sample) {
     add_sample(record,
                {frame("part", part.part), frame("block", std::string(part.block())),

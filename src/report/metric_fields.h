@@ -8,9 +8,7 @@
 #pragma once
 
 #include "report/kernel_fields.h"
-#include "report/request_fields.h"
 #include "report/stage_fields.h"
-#include "report/structure_fields.h"
 
 namespace gpuwhy {
 

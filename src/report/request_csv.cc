@@ -20,7 +20,6 @@ std::string csv_field(std::string_view text) {
 }  // namespace
 
 std::string requests_csv(const JoinedRequests& joined) {
-  constexpr const char* kTold[] = {"named", "inferred", "last_step", "not"};
   const Requests& requests = joined.requests;
   std::string text = "id,told,ttft_ns,first_step,last_step,prefill_steps";
   for (const char* part : kTtftPartNames) {
@@ -28,8 +27,8 @@ std::string requests_csv(const JoinedRequests& joined) {
   }
   text += "\n";
   for (std::size_t row = 0; row < requests.size(); ++row) {
-    text +=
-        csv_field(requests.id[row]) + "," + kTold[static_cast<std::size_t>(joined.join.told[row])];
+    text += csv_field(requests.id[row]) + "," +
+            kToldNames[static_cast<std::size_t>(joined.join.told[row])];
     const std::int64_t first_ns = requests.first_token_ns[row];
     text += first_ns == kNoTime ? "," : fmt::format(",{}", first_ns - requests.sent_ns[row]);
     const auto own = joined.join.prefill_of(row);

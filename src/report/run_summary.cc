@@ -164,10 +164,10 @@ void add_metrics(const Metrics& metrics, RunSummary& run) {
   // the same length however slow they are.
   constexpr std::int64_t kLeastPasses = 4;
   for_each_row(rows_at(metrics, &Metrics::structure, &StructureSummary::passes),
-               [&](const PassSummary& row, const auto& path) {
+               [&](const PassRow& row, const auto& path) {
                  const bool is_gated =
                      !has_gate && !has_baseline && !run.is_marked && row.num_passes >= kLeastPasses;
-                 add_member(path, row, {"ns", false, is_gated}, run, "", &PassSummary::period_ns);
+                 add_member(path, row, {"ns", false, is_gated}, run, "", &PassRow::period_ns);
                });
   for_each_row(rows_at(metrics, &Metrics::efficiency, &Efficiency::stages),
                [&](const StageEfficiency& row, const auto& path) {
@@ -379,12 +379,12 @@ void add_model(const Metrics& metrics, RunSummary& run) {
   if (!metrics.structure) {
     return;
   }
-  for (const PassSummary& row : metrics.structure->passes) {
+  for (const PassRow& row : metrics.structure->passes) {
     run.model_passes.push_back({printable(row.pass), row.is_backward, bounded(row.num_layers),
                                 bounded(row.num_passes), bounded(row.kernel_ns)});
   }
   std::int64_t sum_ns = 0;
-  for (const PartSummary& row : metrics.structure->parts) {
+  for (const LayerPartRow& row : metrics.structure->parts) {
     if (may_add(row.total_ns, sum_ns)) {
       // Kinds of layers are one: the other side may tell others apart.
       const std::string block = printable(row.block());
@@ -583,12 +583,12 @@ Json compared_part(const Json& metrics) {
   Json& structure = part[path_of<M>(&M::structure)];
   structure = kept<S>(structure, &S::passes, &S::parts);
   keep_rows(structure[path_of<S>(&S::passes)], [](const Json& row) {
-    using P = PassSummary;
+    using P = PassRow;
     return kept<P>(row, &P::pass, &P::num_passes, &P::num_layers, &P::is_backward, &P::kernel_ns,
                    &P::period_ns);
   });
   keep_rows(structure[path_of<S>(&S::parts)], [](const Json& row) {
-    using P = PartSummary;
+    using P = LayerPartRow;
     return kept<P>(row, &P::pass, &P::place, &P::part, &P::short_name, &P::total_ns);
   });
   return part;

@@ -101,9 +101,9 @@ std::string median_of(const Latency& latency) {
 }
 
 // A pass of the model that repeats; nullptr: none was recognized.
-const PassSummary* repeated_pass(const Metrics& metrics) {
+const PassRow* repeated_pass(const Metrics& metrics) {
   if (metrics.structure) {
-    for (const PassSummary& pass : metrics.structure->passes) {
+    for (const PassRow& pass : metrics.structure->passes) {
       if (pass.period_ns && pass.num_passes > 1) {
         return &pass;
       }
@@ -127,7 +127,7 @@ std::string step_words(const Metrics& metrics) {
                                                1e9 / static_cast<double>(step->time_ns))
                                  : "");
   }
-  const PassSummary* pass = repeated_pass(metrics);
+  const PassRow* pass = repeated_pass(metrics);
   return pass == nullptr
              ? ""
              : fmt::format(
@@ -248,7 +248,7 @@ std::optional<HeadlineTime> headline_time(const Metrics& metrics) {
                      (stage->num_instances == 1 ? "; at best: one step was recorded" : "");
     return time;
   }
-  const PassSummary* pass = repeated_pass(metrics);
+  const PassRow* pass = repeated_pass(metrics);
   if (pass == nullptr) {
     return std::nullopt;
   }

@@ -153,34 +153,6 @@ void describe(const SilentRule*, F&& f) {
 }
 
 template <typename F>
-void describe(const KernelChains*, F&& f) {
-  using T = KernelChains;
-  const auto of_chains = [](std::string_view unit, std::string_view text) {
-    return number(unit, "", "kernels", "kernel_chains", text);
-  };
-  f("stage", &T::stage, names_row("the stage, all, or outside"));
-  f("device", &T::device, names_row("the GPU", 2));
-  f("attentions", &T::num_attentions,
-    of_chains("1", "product, softmax, product on one stream, at most 8 kernels between them"));
-  f("attention_ns", &T::attention_ns, of_chains("ns", "their kernels, and those between them"));
-  f("product_ns", &T::product_ns, of_chains("ns", "of attention_ns: the products"));
-  f("movers", &T::num_movers,
-    of_chains("1",
-              "kernels of the families elementwise, activation, norm, reduction, copy, rope, "
-              "softmax"));
-  f("mover_ns", &T::mover_ns, of_chains("ns", "sum of their durations"));
-  f("fused_ns", &T::fused_ns,
-    of_chains(
-        "ns",
-        "of mover_ns: what remains: half of the longest kernel of each row, and kernels alone"));
-  f("row_kernels", &T::row_kernels, maybe("the row of two or more movers with most time"));
-  f("rows", &T::num_rows, of_chains("1", "how often that row ran"));
-  f("row_ns", &T::row_ns, of_chains("ns", "its kernels, of all times it ran"));
-  f("row_fused_ns", &T::row_fused_ns,
-    of_chains("ns", "of row_ns: what remains: half of the longest kernel, each time it ran"));
-}
-
-template <typename F>
 void describe(const StageRow*, F&& f) {
   using T = StageRow;
   const auto length = [](std::string_view text) {
@@ -231,30 +203,6 @@ void describe(const StepRow*, F&& f) {
     on_gpu("from the first kernel of a step to that of the next, median"));
   f("periods_ns", &T::periods_ns,
     items(on_gpu("those periods, in time order, the first 4096"), 0, kMostDurations));
-}
-
-template <typename F>
-void describe(const Composition*, F&& f) {
-  using T = Composition;
-  const auto of_marks = [](std::string_view count, std::string_view text) {
-    return number("1", count, "marks", "compositions", text);
-  };
-  const auto ratio = [](std::string_view text) {
-    return number("fraction", "steps", "model gpus marks kernels", "compositions.ratio", text);
-  };
-  f("stage", &T::stage, names_row("the stage"));
-  f("sequences", &T::sequences, names_row("how many share a step, up to a power of two", 2));
-  f("least_sequences", &T::least_sequences, of_marks("", "the fewest in this row"));
-  f("most_sequences", &T::most_sequences, of_marks("", "the most in this row"));
-  f("steps", &T::num_steps, of_marks("", "steps that ended"));
-  f("tokens", &T::tokens, of_marks("steps", "tokens computed in them"));
-  f("mean_context", &T::mean_context,
-    of_marks("steps", "tokens a request attends to, those of the step included"));
-  f("period_median_ns", &T::period_median_ns,
-    number("ns", "steps", "marks calls kernels graphs", "steps.gpu",
-           "from the first kernel of a step to that of the next, median"));
-  f("mfu_fraction", &T::mfu_fraction, ratio("flops / peak / GPUs / periods"));
-  f("mbu_fraction", &T::mbu_fraction, ratio("bytes / bandwidth / GPUs / periods"));
 }
 
 template <typename F>

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/efficiency_result.h"
 #include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -22,6 +21,7 @@
 #include "report/speed.h"
 #include "report/workload_words.h"
 #include "report/worth.h"
+#include "results/efficiency.h"
 #include "results/stage_role.h"
 
 namespace gpuwhy {

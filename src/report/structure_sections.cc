@@ -18,7 +18,7 @@ namespace {
 constexpr double kSmallPart = 0.002;  // of a pass: left out unless all rows are shown
 
 ReportTable pass_table(const Metrics& metrics) {
-  using Row = PassSummary;
+  using Row = PassRow;
   const std::vector<Row>& rows = metrics.structure->passes;
   std::vector<MemberColumn<Row>> columns = {{"pass", CellFormat::kText, &Row::pass}};
   if (std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.kind.empty(); })) {
@@ -86,7 +86,7 @@ void add_recovered(const Metrics& metrics, const RecoveredSteps& steps,
 }
 
 ReportTable part_table(const Metrics& metrics, bool has_all) {
-  using Row = PartSummary;
+  using Row = LayerPartRow;
   std::vector<MemberColumn<Row>> columns;
   if (metrics.structure->passes.size() > 1) {
     columns.push_back({"pass", CellFormat::kText, &Row::pass});
@@ -126,7 +126,7 @@ Section model_section(const Metrics& metrics, const SectionOptions& options) {
       fmt::format("Read from the order of kernels, without marks. {} of {} kernels are in a pass.",
                   structure.num_in_passes, structure.num_kernels));
   section.tables.push_back(pass_table(metrics));
-  for (const PassSummary& pass : structure.passes) {
+  for (const PassRow& pass : structure.passes) {
     std::string note = fmt::format("{}: {}.", pass.pass, pass.signs);
     if (!pass.layer_kinds.empty()) {
       note += fmt::format(" Kinds of layers: {}.", pass.layer_kinds);

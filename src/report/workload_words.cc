@@ -72,11 +72,11 @@ std::string kind_of(const Metrics& metrics) {
 }
 
 std::string layers_of(const Metrics& metrics) {
-  const PassSummary* most = nullptr;
+  const PassRow* most = nullptr;
   if (!metrics.structure) {
     return "";
   }
-  for (const PassSummary& pass : metrics.structure->passes) {
+  for (const PassRow& pass : metrics.structure->passes) {
     if (!pass.is_backward && pass.num_layers > 0 &&
         (most == nullptr || pass.kernel_ns > most->kernel_ns)) {
       most = &pass;

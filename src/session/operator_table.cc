@@ -12,6 +12,7 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/operators.h"
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "bundle/layout.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/requests/request_results.h"
 #include "capture/rank_command.h"
+#include "results/requests.h"
 #include "serve/window.h"
 
 namespace gpuwhy {

@@ -217,7 +217,7 @@ class Planner {
   // Time of each signature in the parts of the model. Empty if no model was recovered.
   using PartTimes = std::map<SignatureKey, std::map<PartKey, std::int64_t>>;
 
-  static PartKey key_of(const PartSummary& part, const std::string& stage) {
+  static PartKey key_of(const LayerPartRow& part, const std::string& stage) {
     const std::string block(part.block());
     const bool is_only_kind = block == "prologue" || block == "layer" || block == "epilogue";
     return {stage, part.pass, is_only_kind ? part.part : fmt::format("{} ({})", part.part, block)};
@@ -236,7 +236,7 @@ class Planner {
     PartTimes times;
     for (const auto& [key, sum_ns] : sums_ns) {
       const SignatureKey signature = key_of(key.first);
-      const PartSummary& part = analysis.structure->parts[key.second];
+      const LayerPartRow& part = analysis.structure->parts[key.second];
       times[signature][key_of(part, std::get<1>(signature))] += sum_ns;
     }
     return times;

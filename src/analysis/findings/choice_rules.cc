@@ -10,6 +10,7 @@
 
 #include "analysis/findings/rule.h"
 #include "analysis/gpu_generation.h"
+#include "analysis/kernel_chains.h"
 #include "analysis/kernel_names.h"
 #include "base/cut_name.h"
 #include "base/json_path.h"

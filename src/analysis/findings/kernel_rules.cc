@@ -294,10 +294,10 @@ void check_families(const FindingContext& context) {
 std::string where_to_look(const Analysis& analysis, const RowName& stage) {
   std::map<std::string, std::int64_t> above_ns;
   if (analysis.structure) {
-    for (const PartSummary& part : analysis.structure->parts) {
+    for (const LayerPartRow& part : analysis.structure->parts) {
       const auto pass =
           std::find_if(analysis.structure->passes.begin(), analysis.structure->passes.end(),
-                       [&](const PassSummary& one) { return one.pass == part.pass; });
+                       [&](const PassRow& one) { return one.pass == part.pass; });
       if (part.above_roof_ns && pass != analysis.structure->passes.end() &&
           (pass->kind == stage.text() || analysis.structure->passes.size() == 1)) {
         above_ns[part.part] += *part.above_roof_ns;

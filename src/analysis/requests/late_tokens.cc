@@ -16,10 +16,6 @@
 #include "base/units.h"
 
 namespace gpuwhy {
-
-const std::array<const char*, kNumStutterCauses> kStutterCauseNames = {
-    "mixed_step", "long_step", "gap", "missing", "delivery", "not_told"};
-
 namespace {
 
 // Parts of the time between two tokens. They sum to it.

@@ -14,10 +14,6 @@
 
 namespace gpuwhy {
 
-const std::array<const char*, kNumTtftParts> kTtftPartNames = {
-    "network",      "queue_busy",  "queue_idle", "prefill_gpu",
-    "prefill_host", "other_steps", "between",    "delivery"};
-
 RequestJoin::RequestJoin(const Requests& requests)
     : told(requests.size(), RequestTold::kNot),
       reason(requests.size(), nullptr),

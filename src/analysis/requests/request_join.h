@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/requests/engine_loop.h"
-#include "analysis/requests/request_results.h"
+#include "results/requests.h"
 #include "trace/requests.h"
 
 namespace gpuwhy {

@@ -46,20 +46,6 @@ RequestTimes times_of(std::vector<std::int64_t> values) {
   return times;
 }
 
-const char* told_name(RequestTold told) {
-  switch (told) {
-    case RequestTold::kNamed:
-      return "named";
-    case RequestTold::kInferred:
-      return "inferred";
-    case RequestTold::kLastStep:
-      return "last_step";
-    case RequestTold::kNot:
-      break;
-  }
-  return "not";
-}
-
 class Summariser {
  public:
   Summariser(const JoinedRequests& joined, const Analysis& analysis)
@@ -363,7 +349,7 @@ class Summariser {
       line.prompt_tokens = requests_.prompt_tokens[row];
     }
     line.output_tokens = num_tokens(row);
-    line.told = told_name(join_.told[row]);
+    line.told = kToldNames[static_cast<std::size_t>(join_.told[row])];
     line.reason = join_.reason[row] == nullptr ? "" : join_.reason[row];
     if (const auto own = join_.prefill_of(row); !own.empty()) {
       line.last_step = own.back();

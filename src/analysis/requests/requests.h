@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analysis/requests/request_join.h"
-#include "analysis/requests/request_results.h"
 #include "trace/requests.h"
 
 namespace gpuwhy {

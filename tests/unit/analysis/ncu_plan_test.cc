@@ -140,7 +140,7 @@ TEST(NcuPlan, EachPartOfTheModelComesBeforeASecondShape) {
   made.analysis.structure.emplace();
   for (const auto& [place, part] :
        {std::pair("layer 0", "qkv"), {"layer 1", "o"}, {"layer B 0", "attention"}}) {
-    PartSummary& summary = made.analysis.structure->parts.emplace_back();
+    LayerPartRow& summary = made.analysis.structure->parts.emplace_back();
     summary.pass = "forward";
     summary.place = place;
     summary.part = part;

@@ -3,6 +3,7 @@
 
 #include "analysis/model_trace.h"
 #include "analysis/rules_json.h"
+#include "analysis/structure_summary.h"
 #include "config/presets.h"
 #include "testing.h"
 

@@ -99,7 +99,7 @@ TEST(Structure, OfShuffledRowsIsTheSame) {
     EXPECT_EQ(summary.passes[0].layer_kinds, "6 of 12 kernels, 6 of 13 kernels");
     EXPECT_EQ(summary.covered_fraction(), 1.0);
     std::string& text = texts.emplace_back();
-    for (const PartSummary& part : summary.parts) {
+    for (const LayerPartRow& part : summary.parts) {
       text += fmt::format("{} {} {} {} {}\n", part.place, part.part, part.kernel_name,
                           part.launches, part.total_ns);
     }
@@ -114,7 +114,7 @@ TEST(Structure, PartsHaveTheirTimes) {
       made.trace, {made.trace, rules()}, find_structure(made.trace, {made.trace, rules()}));
   std::vector<std::string> parts;
   std::int64_t total_ns = 0;
-  for (const PartSummary& part : summary.parts) {
+  for (const LayerPartRow& part : summary.parts) {
     parts.push_back(part.place + ": " + part.part);
     total_ns += part.total_ns;
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 
+#include "analysis/operators.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_path.h"

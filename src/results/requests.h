@@ -1,16 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Field descriptions of requests: see metric_fields.h.
+// Requests of clients, and the steps of an engine that served them.
 #pragma once
 
-#include "report/metrics.h"
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "results/field.h"
 
 namespace gpuwhy {
 
-inline constexpr const char* kClockStates[] = {"agrees", "corrected", "aligned", "unchecked",
-                                               "refused"};
-inline constexpr const char* kToldNames[] = {"named", "inferred", "last_step", "not"};
+// Parts of the time to first token, in time order. They sum to it.
+enum class TtftPart : std::uint8_t {
+  kNetwork,      // from the client to the server, where the server says when it had the request
+  kQueueBusy,    // waiting while steps of others ran
+  kQueueIdle,    // waiting while no step ran
+  kPrefillGpu,   // own prefill steps: the GPU works
+  kPrefillHost,  // own prefill steps: the GPU does not
+  kOtherSteps,   // steps of others between own prefill steps
+  kBetween,      // no step between own prefill steps
+  kDelivery,     // from the end of the step that made the token to its arrival
+};
+inline constexpr std::array kTtftPartNames = {"network",     "queue_busy",   "queue_idle",
+                                              "prefill_gpu", "prefill_host", "other_steps",
+                                              "between",     "delivery"};
+inline constexpr std::size_t kNumTtftParts = kTtftPartNames.size();
+using TtftParts = std::array<std::int64_t, kNumTtftParts>;
+
+// What is known of the steps of a request, most first.
+enum class RequestTold : std::uint8_t { kNamed, kInferred, kLastStep, kNot };
+inline constexpr std::array kToldNames = {"named", "inferred", "last_step", "not"};
+
+// Why a token came late.
+enum class StutterCause : std::uint8_t {
+  kMixedStep,  // its step also read a prompt
+  kLongStep,   // its step took longer than usual, without a prompt
+  kGap,        // the GPU waited before or in its step
+  kMissing,    // steps ran without it: preempted or not scheduled
+  kDelivery,   // it was made in time and arrived late
+  kNotTold,
+};
+inline constexpr std::array kStutterCauseNames = {"mixed_step", "long_step", "gap",
+                                                  "missing",    "delivery",  "not_told"};
+inline constexpr std::size_t kNumStutterCauses = kStutterCauseNames.size();
+
+// Distribution of a time over requests or tokens.
+struct RequestTimes {
+  std::int64_t n = 0;
+  std::optional<double> mean_ns;
+  std::optional<std::int64_t> p50_ns;
+  std::optional<std::int64_t> p90_ns;
+  std::optional<std::int64_t> p95_ns;
+  std::optional<std::int64_t> p99_ns;
+  std::optional<std::int64_t> max_ns;
+};
 
 template <typename F>
 void describe(const RequestTimes*, F&& f) {
@@ -23,6 +70,17 @@ void describe(const RequestTimes*, F&& f) {
   f("p99_ns", &T::p99_ns, kInherited);
   f("max_ns", &T::max_ns, kInherited);
 }
+
+inline constexpr std::array kClockStates = {"agrees", "corrected", "aligned", "unchecked",
+                                            "refused"};
+
+// How the client's clock was joined to the recording's.
+struct RequestClockCheck {
+  std::string state;                      // of kClockStates
+  std::optional<std::int64_t> offset_ns;  // added to the client's times
+  std::optional<std::int64_t> error_ns;   // the offset is right to this, either way
+  std::string sentence;
+};
 
 template <typename F>
 void describe(const RequestClockCheck*, F&& f) {
@@ -37,6 +95,15 @@ void describe(const RequestClockCheck*, F&& f) {
            "the offset is right to this, either way"));
   f("sentence", &T::sentence, maybe("the same in words"));
 }
+
+// One part of TTFT over all requests that are broken down.
+struct TtftPartTotal {
+  std::string part;
+  std::int64_t total_ns = 0;
+  double share_fraction = 0;
+  RequestTimes times;
+  std::int64_t num_largest = 0;  // requests of which it is the largest part
+};
 
 template <typename F>
 void describe(const TtftPartTotal*, F&& f) {
@@ -54,6 +121,14 @@ void describe(const TtftPartTotal*, F&& f) {
   f("largest", &T::num_largest, joined("1", "requests of which it is the largest part"));
 }
 
+// Late tokens of one cause.
+struct StutterTotal {
+  std::string cause;
+  std::int64_t count = 0;
+  std::int64_t total_ns = 0;  // of the gaps between tokens
+  RequestTimes times;
+};
+
 template <typename F>
 void describe(const StutterTotal*, F&& f) {
   using T = StutterTotal;
@@ -68,12 +143,30 @@ void describe(const StutterTotal*, F&& f) {
            "distribution of these times"));
 }
 
+// Why requests are not broken down.
+struct RequestsNotTold {
+  std::string reason;
+  std::int64_t count = 0;
+};
+
 template <typename F>
 void describe(const RequestsNotTold*, F&& f) {
   f("reason", &RequestsNotTold::reason, plain("why requests are not broken down"));
   f("count", &RequestsNotTold::count,
     number("1", "", "requests", "requests.told", "how many requests"));
 }
+
+// One late token.
+struct Stutter {
+  std::string request;
+  std::int64_t token = 0;   // number in its request, from 0
+  std::int64_t gap_ns = 0;  // since the token before
+  std::string cause;
+  std::optional<std::int64_t> step;  // number of the step that made it
+  std::optional<std::int64_t> step_ns;
+  std::optional<std::int64_t> prefill_tokens;  // of that step
+  std::string detail;
+};
 
 template <typename F>
 void describe(const Stutter*, F&& f) {
@@ -90,6 +183,31 @@ void describe(const Stutter*, F&& f) {
   f("prefill_tokens", &T::prefill_tokens, late("1", "prompt tokens that the step read"));
   f("detail", &T::detail, maybe("more on the cause; of a gap, the bucket of the ledger"));
 }
+
+// One request.
+struct RequestOutline {
+  std::string id;
+  bool is_sample = false;    // shown as one of all, not as one of the slowest
+  std::int64_t sent_ns = 0;  // after the start of the recording
+  std::optional<std::int64_t> ttft_ns;
+  std::optional<std::int64_t> total_ns;
+  std::optional<std::int64_t> itl_mean_ns;
+  std::optional<std::int64_t> itl_max_ns;
+  std::optional<std::int64_t> prompt_tokens;
+  std::optional<std::int64_t> output_tokens;
+  std::string told;  // named, inferred, last_step or not
+  std::string reason;
+  std::optional<std::int64_t> first_step;  // its first prefill step
+  std::optional<std::int64_t> last_step;   // the step that made its first token
+  std::optional<std::int64_t> network_ns;
+  std::optional<std::int64_t> queue_busy_ns;
+  std::optional<std::int64_t> queue_idle_ns;
+  std::optional<std::int64_t> prefill_gpu_ns;
+  std::optional<std::int64_t> prefill_host_ns;
+  std::optional<std::int64_t> other_steps_ns;
+  std::optional<std::int64_t> between_ns;
+  std::optional<std::int64_t> delivery_ns;
+};
 
 template <typename F>
 void describe(const RequestOutline*, F&& f) {
@@ -126,6 +244,15 @@ void describe(const RequestOutline*, F&& f) {
   f("delivery_ns", &T::delivery_ns, part("from the end of the last one to the client"));
 }
 
+// Requests and sequences in a stretch of the recording.
+struct LoadBin {
+  std::int64_t start_ns = 0;  // after the start of the recording
+  std::int64_t duration_ns = 0;
+  double in_flight = 0;             // requests sent and not done, mean
+  std::optional<double> sequences;  // in a step, mean over the time of steps
+  std::int64_t num_steps = 0;       // that begin in it
+};
+
 template <typename F>
 void describe(const LoadBin*, F&& f) {
   using T = LoadBin;
@@ -140,6 +267,15 @@ void describe(const LoadBin*, F&& f) {
   f("steps", &T::num_steps, load("1", "steps that begin in it"));
 }
 
+// Requests within limits that a service promises.
+struct Goodput {
+  std::optional<std::int64_t> ttft_limit_ns;
+  std::optional<std::int64_t> itl_limit_ns;
+  std::int64_t num_good = 0;
+  double good_fraction = 0;
+  double good_per_s = 0;
+};
+
 template <typename F>
 void describe(const Goodput*, F&& f) {
   using T = Goodput;
@@ -153,6 +289,35 @@ void describe(const Goodput*, F&& f) {
     is_part(good("fraction", "of all requests, failed ones too")));
   f("good_per_s", &T::good_per_s, good("1/s", "of them per second"));
 }
+
+// All of it.
+struct RequestsSummary {
+  std::string file;
+  std::string format;
+  std::int64_t num_requests = 0;
+  std::int64_t num_failed = 0;
+  std::int64_t num_skipped = 0;
+  std::int64_t num_named = 0;
+  std::int64_t num_inferred = 0;
+  std::int64_t num_last_step = 0;
+  double told_fraction = 0;
+  std::string reason;  // why none is joined; empty: some are
+  RequestClockCheck clock;
+  RequestTimes ttft;
+  RequestTimes itl;
+  RequestTimes total;
+  std::optional<double> output_tokens_per_s;
+  std::optional<double> output_tokens_per_s_per_gpu;
+  std::optional<double> output_tokens_per_s_per_user;
+  std::optional<Goodput> goodput;
+  std::vector<TtftPartTotal> ttft_parts;
+  std::vector<StutterTotal> stutters;
+  std::string stutter_rule;
+  std::vector<RequestsNotTold> not_told;
+  std::vector<RequestOutline> rows;  // the slowest, then a sample of all
+  std::vector<Stutter> late_tokens;  // the longest
+  std::vector<LoadBin> load;
+};
 
 template <typename F>
 void describe(const RequestsSummary*, F&& f) {
@@ -197,5 +362,11 @@ void describe(const RequestsSummary*, F&& f) {
   f("late_tokens", &T::late_tokens, items(plain("the longest of the late tokens"), 0, 100));
   f("load", &T::load, items(plain("requests and sequences over time"), 0, 101));
 }
+
+// Limits of --slo.
+struct ServiceLimits {
+  std::optional<std::int64_t> ttft_ns;
+  std::optional<std::int64_t> itl_ns;
+};
 
 }  // namespace gpuwhy
