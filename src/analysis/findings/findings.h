@@ -37,7 +37,7 @@ struct FindingFacts {
   // Bandwidth of a GPU's NVLink in one direction, in the same way.
   std::function<std::optional<double>(const std::string& device_name)> link_bytes_per_s = {};
   std::optional<bool> has_gpu = {};             // the machine of the run
-  std::optional<int> num_other_gpu_users = {};  // processes on the GPUs when the run began
+  std::optional<std::int64_t> num_other_gpu_users = {};  // processes on the GPUs when the run began
   std::optional<bool> keeps_clocks = {};        // persistence mode, without which locks are lost
 };
 
