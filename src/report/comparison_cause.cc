@@ -4,6 +4,7 @@
 // worth: one sentence each.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -181,6 +182,14 @@ std::string worth_sentence(const Comparison& comparison) {
       change > 0 ? "more" : "less", format_change(ratio - 1), count_of(after.num_gpus, "GPU"),
       money_text(day, price), money_text(day * ratio, price),
       money_text(std::abs(ratio - 1) * day, price), change > 0 ? "more" : "less");
+}
+
+std::vector<std::string> told_sentences(const Comparison& comparison) {
+  std::vector<std::string> told = {cause_sentence(comparison), promise_sentence(comparison),
+                                   worth_sentence(comparison)};
+  std::erase(told, "");
+  std::ranges::transform(comparison.moved_waits, std::back_inserter(told), moved_wait_text);
+  return told;
 }
 
 // "5 of 6 steps are shorter than in the base, taken in order."

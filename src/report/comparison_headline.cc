@@ -111,20 +111,19 @@ std::string measured_values(const Comparison& comparison) {
                        : with_capital(printable(fmt::format("{}", fmt::join(parts, "; ")))) + ".";
 }
 
-// Runs that were given twice, as a further sentence; empty: none was.
-std::string repeated_sentence(const std::vector<RepeatedRun>& repeated) {
+}  // namespace
+
+std::string repeated_words(const std::vector<RepeatedRun>& repeated) {
   if (repeated.empty()) {
     return "";
   }
   const std::string first =
       fmt::format("{} is the same run as {}", repeated.front().label, repeated.front().same_as);
   return printable(repeated.size() == 1
-                       ? fmt::format(" {} and counts once.", first)
-                       : fmt::format(" {} runs were given twice and count once; {}, for example.",
+                       ? first + " and counts once"
+                       : fmt::format("{} runs were given twice and count once; {}, for example",
                                      repeated.size(), first));
 }
-
-}  // namespace
 
 std::string change_text(const MetricChange& row) {
   const std::string change = shown({row.ratio.value_or(1), CellFormat::kRatio, ""});
@@ -201,7 +200,8 @@ std::string moved_wait_text(const MovedWait& row) {
 std::string runs_sentence(const Comparison& comparison) {
   const std::size_t base = comparison.base.size();
   const std::size_t candidate = comparison.candidate.size();
-  const std::string repeated = repeated_sentence(comparison.repeated);
+  const std::string twice = repeated_words(comparison.repeated);
+  const std::string repeated = twice.empty() ? "" : " " + twice + ".";
   if (base == 0) {
     return fmt::format("{}, judged by limits alone: no baseline was given.{}",
                        count_of(static_cast<std::int64_t>(candidate), "run"), repeated);

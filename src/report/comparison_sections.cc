@@ -4,6 +4,7 @@
 //
 // The attribution of the difference is in comparison_parts.cc.
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,49 +34,41 @@ CellFormat metric_unit(const MetricChange& metric) {
                                    : CellFormat::kSmallRatio;
 }
 
-SmallChange small_change(const MetricChange& metric) {
-  if (metric.is_within_limit) {
-    return SmallChange::kInLimit;
-  }
-  if (metric.has_change_budget) {
-    return SmallChange::kInBudget;
-  }
-  const bool is_up = metric.ratio_low.value_or(0) > 1;
-  const bool is_down = metric.ratio_high.value_or(2) < 1;
-  if (!is_up && !is_down) {
-    return SmallChange::kNoise;
-  }
-  return is_up != metric.is_larger_better ? SmallChange::kLonger : SmallChange::kShorter;
-}
-
 namespace {
 
 std::string change_limit_text(const MetricChange& metric) {
   return fmt::format("{}{:g} %", metric.is_larger_better ? "-" : "+", metric.limit_fraction * 100);
 }
 
-// Agrees with the interval beside it: one without 0 in it is a change, if a small one.
-std::string small_change_text(const MetricChange& metric) {
-  const char* worse = metric.is_larger_better ? "lower" : "longer";
-  const char* better = metric.is_larger_better ? "higher" : "shorter";
-  switch (small_change(metric)) {
-    case SmallChange::kInLimit:
-      return metric.reason;
-    case SmallChange::kInBudget:
-      return fmt::format("within budget ({}, limit {})",
-                         shown({metric.ratio.value_or(1), CellFormat::kRatio, ""}),
-                         change_limit_text(metric));
-    case SmallChange::kLonger:
-      return fmt::format("{}, by less than {:g} %", worse, metric.limit_fraction * 100);
-    case SmallChange::kShorter:
-      return fmt::format("{}, not surely by {:g} %", better, metric.limit_fraction * 100);
-    case SmallChange::kNoise:
-      break;
-  }
-  return "no significant change";
-}
-
 }  // namespace
+
+SmallChangeWords small_change_words(const MetricChange& metric) {
+  const std::string limit = fmt::format("{:g} %", metric.limit_fraction * 100);
+  if (metric.is_within_limit) {
+    return {metric.reason, "within its limit", "That is within its limit."};
+  }
+  if (metric.has_change_budget) {
+    return {fmt::format("within budget ({}, limit {})",
+                        shown({metric.ratio.value_or(1), CellFormat::kRatio, ""}),
+                        change_limit_text(metric)),
+            "within budget", fmt::format("That is within its budget of {}.", limit)};
+  }
+  // Agrees with the interval beside it: one without 0 in it is a change, if a small one.
+  const bool is_up = metric.ratio_low.value_or(0) > 1;
+  const bool is_down = metric.ratio_high.value_or(2) < 1;
+  if (!is_up && !is_down) {
+    return {"no significant change", "within noise", "That is no more than chance explains."};
+  }
+  const bool is_rate = metric.is_larger_better;
+  if (is_up != is_rate) {
+    return {fmt::format("{}, by less than {}", is_rate ? "lower" : "longer", limit),
+            "less than " + limit,
+            fmt::format("That is less than the {} that would matter.", limit)};
+  }
+  return {fmt::format("{}, not surely by {}", is_rate ? "higher" : "shorter", limit),
+          is_rate ? "no lower" : "no longer than before",
+          fmt::format("It is no worse; whether it is better by {} is not certain.", limit)};
+}
 
 std::string gate_limit_text(const MetricChange& metric) {
   if (!metric.is_gated) {
@@ -92,7 +85,7 @@ std::string gate_limit_text(const MetricChange& metric) {
 
 std::string metric_judgement(const MetricChange& metric) {
   if (metric.change == Change::kSame) {
-    return small_change_text(metric);
+    return small_change_words(metric).cell;
   }
   // A value beyond its limit need not be worse than before.
   const char* word = metric.change != Change::kWorse ? change_name(metric.change)
@@ -127,15 +120,7 @@ Section verdict_section(const Comparison& comparison) {
     section.paragraphs.push_back(verdict);
   }
   section.paragraphs.push_back(measured_change(comparison));
-  for (const std::string& sentence :
-       {cause_sentence(comparison), promise_sentence(comparison), worth_sentence(comparison)}) {
-    if (!sentence.empty()) {
-      section.paragraphs.push_back(sentence);
-    }
-  }
-  for (const MovedWait& row : comparison.moved_waits) {
-    section.paragraphs.push_back(moved_wait_text(row));
-  }
+  std::ranges::move(told_sentences(comparison), std::back_inserter(section.paragraphs));
   if (!is_refused) {
     section.paragraphs.push_back(verdict);
   }

@@ -18,6 +18,7 @@
 #include "base/json_path.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "compare/decision.h"
 #include "report/member_table.h"
 #include "report/metric_catalog.h"
 #include "report/section_parts.h"
@@ -286,20 +287,20 @@ std::int64_t bounded(std::int64_t amount) {
 // Rows that another program may have written: texts are printed, and numbers added up.
 template <typename Row>
 void clean(Row& row);
-inline void clean(std::string& text) {
+void clean(std::string& text) {
   text = printable(text);
 }
-inline void clean(RowName& row) {
+void clean(RowName& row) {
   row = printable_row(row);
 }
-inline void clean(std::int64_t& amount) {
+void clean(std::int64_t& amount) {
   amount = bounded(amount);
 }
 template <typename T>
 void clean(std::vector<T>& list) {
   std::ranges::for_each(list, [](T& one) { clean(one); });
 }
-inline void clean(BucketTimes& times) {
+void clean(BucketTimes& times) {
   std::ranges::transform(times, times.begin(), bounded);
 }
 template <typename Row>
@@ -434,11 +435,12 @@ Json kept(const Json& object, Members... members) {
   return part;
 }
 
-template <typename Keep>
-void keep_rows(Json& rows, const Keep& keep) {
+// The same of all rows of an array.
+template <typename Row, typename... Members>
+void keep_rows(Json& rows, Members... members) {
   rows = rows.is_array() ? rows : Json::array();
   for (Json& row : rows) {
-    row = keep(row);
+    row = kept<Row>(row, members...);
   }
 }
 
@@ -518,10 +520,9 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
   const Json* format = find_path(metrics, parse_path("capture.format"));
   const bool is_recorded = format == nullptr || *format != Json("");
   for (const MetricBudget& budget : budgets) {
-    const bool is_known =
-        std::any_of(run.metrics.begin(), run.metrics.end(),
-                    [&](const RunMetric& metric) { return metric.key == budget.key; });
-    const Json* value = is_known ? nullptr : find_path(metrics, parse_path(budget.key));
+    const Json* value = find_metric(run, budget.key) != nullptr
+                            ? nullptr
+                            : find_path(metrics, parse_path(budget.key));
     if (value == nullptr || !value->is_number() ||
         (budget.key.starts_with("capture.") && !is_recorded)) {
       continue;
@@ -548,53 +549,44 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
 // The part of metrics.json that a baseline keeps: enough to compare, without the rest.
 Json compared_part(const Json& metrics) {
   using M = Metrics;
+  using Q = RequestsSummary;
+  using E = Efficiency;
+  using I = IdleRow;
+  using K = KernelRow;
   using O = Operators;
+  using R = OperatorRow;
+  using G = GemmRate;
+  using S = StructureSummary;
+  using P = PassRow;
+  using L = LayerPartRow;
   Json part = {{"schema", field_of(metrics, "schema")},
                {"schema_version", field_of(metrics, "schema_version")}};
   part.update(kept<M>(metrics, &M::verdict, &M::contract, &M::capture, &M::environment,
-                      &M::aggregates, &M::devices, &M::stages, &M::steps, &M::baseline,
-                      &M::ledgers));
-  part.update(
-      kept<M>(metrics, &M::efficiency, &M::kernels, &M::operators, &M::gemm_rates, &M::structure));
+                      &M::aggregates, &M::devices, &M::stages, &M::steps, &M::baseline, &M::ledgers,
+                      &M::efficiency, &M::kernels, &M::operators, &M::gemm_rates, &M::structure));
   if (const Json& requests = field_of(metrics, path_of<M>(&M::requests)); requests.is_object()) {
-    using Q = RequestsSummary;
     part[path_of<M>(&M::requests)] =
         kept<Q>(requests, &Q::ttft, &Q::itl, &Q::output_tokens_per_s_per_gpu, &Q::goodput);
   }
-  Json& efficiency = part[path_of<M>(&M::efficiency)];
-  efficiency = kept<Efficiency>(efficiency, &Efficiency::model, &Efficiency::stages);
   part.update(kept<M>(metrics, &M::idle_causes));
-  keep_rows(part[path_of<M>(&M::idle_causes)], [](const Json& row) {
-    using I = IdleRow;
-    return kept<I>(row, &I::stage, &I::device, &I::bucket, &I::kind, &I::scope, &I::total_ns);
-  });
-  using K = KernelRow;
-  keep_rows(part[path_of<M>(&M::kernels)], [](const Json& row) {
-    return kept<K>(row, &K::kernel_name, &K::short_name, &K::device, &K::stage, &K::family,
-                   &K::total_ns, &K::calls, &K::num_shapes, &K::shapes, &K::by_shape);
-  });
+  Json& efficiency = part[path_of<M>(&M::efficiency)];
+  efficiency = kept<E>(efficiency, &E::model, &E::stages);
+  keep_rows<I>(part[path_of<M>(&M::idle_causes)], &I::stage, &I::device, &I::bucket, &I::kind,
+               &I::scope, &I::total_ns);
+  keep_rows<K>(part[path_of<M>(&M::kernels)], &K::kernel_name, &K::short_name, &K::device,
+               &K::stage, &K::family, &K::total_ns, &K::calls, &K::num_shapes, &K::shapes,
+               &K::by_shape);
   Json& operators = part[path_of<M>(&M::operators)];
   operators = kept<O>(operators, &O::time_of, &O::whole_ns, &O::rows);
-  using R = OperatorRow;
-  keep_rows(operators[path_of<O>(&O::rows)], [](const Json& row) {
-    return kept<R>(row, &R::name, &R::stage, &R::total_ns, &R::calls);
-  });
-  keep_rows(part[path_of<M>(&M::gemm_rates)], [](const Json& row) {
-    using G = GemmRate;
-    return kept<G>(row, &G::op, &G::dims, &G::dtype, &G::calls, &G::total_ns);
-  });
-  using S = StructureSummary;
+  keep_rows<R>(operators[path_of<O>(&O::rows)], &R::name, &R::stage, &R::total_ns, &R::calls);
+  keep_rows<G>(part[path_of<M>(&M::gemm_rates)], &G::op, &G::dims, &G::dtype, &G::calls,
+               &G::total_ns);
   Json& structure = part[path_of<M>(&M::structure)];
   structure = kept<S>(structure, &S::passes, &S::parts);
-  keep_rows(structure[path_of<S>(&S::passes)], [](const Json& row) {
-    using P = PassRow;
-    return kept<P>(row, &P::pass, &P::num_passes, &P::num_layers, &P::is_backward, &P::kernel_ns,
-                   &P::period_ns);
-  });
-  keep_rows(structure[path_of<S>(&S::parts)], [](const Json& row) {
-    using P = LayerPartRow;
-    return kept<P>(row, &P::pass, &P::place, &P::part, &P::short_name, &P::total_ns);
-  });
+  keep_rows<P>(structure[path_of<S>(&S::passes)], &P::pass, &P::num_passes, &P::num_layers,
+               &P::is_backward, &P::kernel_ns, &P::period_ns);
+  keep_rows<L>(structure[path_of<S>(&S::parts)], &L::pass, &L::place, &L::part, &L::short_name,
+               &L::total_ns);
   return part;
 }
 

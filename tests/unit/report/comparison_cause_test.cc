@@ -24,16 +24,15 @@ RunSummary make_run(double step_ms, std::int64_t compute_ms, std::int64_t loader
   run.launches = 100;
   run.num_gpus = 1;
   run.kernel_ns = compute_ms * kMs;
-  run.stages = {{row_name("step"), 6, compute_ms * kMs, std::nullopt}};
+  run.stages = {stage_row("step", 6)};
   run.metrics = {{kPeriod, "ns", step_ms * kMs, false, true, "", row_name("step")}};
-  run.kernels = {{"gemm", "gemm", "cuda:0", row_name("step"), "gemm", "", compute_ms * kMs, 100}};
+  run.kernels = {kernel_row("gemm", "step", "gemm", 100, compute_ms * kMs)};
   run.ledgers = {ledger_row(row_name("step"), "cuda:0",
                             {{Bucket::kCompute, compute_ms * kMs},
                              {Bucket::kLaunchLate, (loader_ms + launch_ms) * kMs}})};
-  run.idle = {{row_name("step"), "cuda:0", Bucket::kLaunchLate, IdleKind::kHostWork, "DataLoader",
-               loader_ms * kMs},
-              {row_name("step"), "cuda:0", Bucket::kLaunchLate, IdleKind::kLaunching, "aten::add",
-               launch_ms * kMs}};
+  run.idle = {
+      idle_row(row_name("step"), "cuda:0", IdleKind::kHostWork, "DataLoader", loader_ms * kMs),
+      idle_row(row_name("step"), "cuda:0", IdleKind::kLaunching, "aten::add", launch_ms * kMs)};
   return run;
 }
 
@@ -59,7 +58,7 @@ TEST(CauseSentence, IsNotSaidWhereThePartsDoNotTell) {
             "");
   EXPECT_EQ(cause_sentence(compared(make_run(150, 590, 220, 90), make_run(170, 590, 20, 90))), "");
   RunSummary other = make_run(129, 595, 20, 150);
-  other.stages[0].instances = 12;
+  other.stages[0].num_instances = 12;
   EXPECT_EQ(cause_sentence(compared(make_run(150, 590, 220, 90), other)), "");
   // Many small parts: none of them is the cause.
   RunSummary base = make_run(100, 500, 0, 0);
@@ -99,8 +98,8 @@ TEST(WorthSentence, IsOfTokensWhereTheyAreCountedElseOfSteps) {
       "What the base does in a day cost 48.00 and costs 24.00 now: 24.00 less per day.");
   // A sum is paid for: one long step among short ones counts.
   base.metrics[0].steps = candidate.metrics[0].steps = "step";
-  base.steps = {{row_name("step"), {36e11, 36e11, 36e11}}};
-  candidate.steps = {{row_name("step"), {18e11, 18e11, 36e11}}};
+  base.steps = {step_row("step", {36e11, 36e11, 36e11})};
+  candidate.steps = {step_row("step", {18e11, 18e11, 36e11})};
   CompareOptions in_euros;
   in_euros.gpu_hour_price = 2;
   in_euros.price_unit = "EUR";
@@ -123,10 +122,10 @@ TEST(WorthSentence, IsOfTokensWhereTheyAreCountedElseOfSteps) {
 
 TEST(PromiseSentence, SaysHowMuchOfASavingCameTrueOnlyWhereThatIsSure) {
   RunSummary base = make_run(150, 590, 220, 90);
-  base.promises = {
-      {"gemm_off_tensor_cores", row_name("step"), "cuda:0", Bucket::kCompute, 300 * kMs, 6},
-      {"host_work", row_name("step"), "cuda:0", Bucket::kLaunchLate, 180 * kMs, 6},
-      {"launch_bound", row_name("step"), "cuda:0", Bucket::kLaunchLate, 90 * kMs, 6}};
+  const RowName step = row_name("step");
+  base.promises = {promise(FindingId::kGemmOffTensorCores, step, Bucket::kCompute, 300 * kMs, 6),
+                   promise(FindingId::kHostWork, step, Bucket::kLaunchLate, 180 * kMs, 6),
+                   promise(FindingId::kLaunchBound, step, Bucket::kLaunchLate, 90 * kMs, 6)};
   EXPECT_EQ(promise_sentence(compared(base, make_run(129, 595, 20, 150))),
             "The base promised up to 30.0 ms per step for \"The GPU waits while the processor does "
             "other work\". That time fell by 33.3 ms per step, and a step is 21.0 ms shorter: 70 % "
@@ -135,8 +134,8 @@ TEST(PromiseSentence, SaysHowMuchOfASavingCameTrueOnlyWhereThatIsSure) {
   RunSummary timed = base;
   RunSummary shorter = make_run(129, 595, 20, 150);
   timed.metrics[0].steps = shorter.metrics[0].steps = "step";
-  timed.steps = {{row_name("step"), {150.0 * kMs, 150.0 * kMs, 150.0 * kMs}}};
-  shorter.steps = {{row_name("step"), {129.0 * kMs, 129.0 * kMs, 147.0 * kMs}}};
+  timed.steps = {step_row("step", {150.0 * kMs, 150.0 * kMs, 150.0 * kMs})};
+  shorter.steps = {step_row("step", {129.0 * kMs, 129.0 * kMs, 147.0 * kMs})};
   EXPECT_THAT(promise_sentence(compared(timed, shorter)),
               HasSubstr("a step is 15.0 ms shorter on average: 50 % of the promise."))
       << "a saving is of all steps, also of the long ones";
@@ -146,7 +145,7 @@ TEST(PromiseSentence, SaysHowMuchOfASavingCameTrueOnlyWhereThatIsSure) {
       << "the time that the finding is about is still there";
   EXPECT_EQ(promise_sentence(compared(base, make_run(150, 720, 20, 90))), "") << "not faster";
   RunSummary other = make_run(129, 595, 20, 150);
-  other.stages[0].instances = 12;
+  other.stages[0].num_instances = 12;
   EXPECT_EQ(promise_sentence(compared(base, other)), "") << "other work";
   base.promises[1].stage = row_name("decode");
   EXPECT_EQ(promise_sentence(compared(base, make_run(129, 595, 20, 90))), "") << "another stage";
@@ -250,7 +249,7 @@ TEST(StepTime, IsTheSameInReportsAndComparisons) {
   steps.gpu_window_median_ns = 160 * kMs;
   EXPECT_EQ(key_of(), "steps[stage=step].gpu_window_median_ns");
   stage.num_instances = 1;
-  LedgerMetrics& ledger = metrics.ledgers.emplace_back();
+  LedgerRow& ledger = metrics.ledgers.emplace_back();
   ledger.stage = row_name("step");
   ledger.device = "cuda:0";
   ledger.window_ns = 170 * kMs;

@@ -17,8 +17,8 @@
 namespace gpuwhy {
 namespace {
 
-KernelAmount kernel(const std::string& name, const std::string& family, std::int64_t total_ns) {
-  return {name, name, "cuda:0", row_name("decode"), family, "", total_ns, 10};
+KernelRow kernel(const std::string& name, const std::string& family, std::int64_t total_ns) {
+  return kernel_row(name, "decode", family, 10, total_ns);
 }
 
 RunSummary make_run(const std::string& name, double tpot_ns, std::int64_t gemm_ns) {
@@ -27,7 +27,7 @@ RunSummary make_run(const std::string& name, double tpot_ns, std::int64_t gemm_n
   run.is_marked = true;
   run.launches = 30;
   run.facts = {{"gpu", "1 x " + name}, {"command", name + std::to_string(gemm_ns)}};
-  run.stages = {{row_name("decode"), 100, 5000, 100}};
+  run.stages = {stage_row("decode", 100, 100)};
   run.metrics = {{"aggregates.tpot.p50_ns", "ns", tpot_ns, false, true, ""},
                  {"stages[stage=\"" + name + "\"].kernel_ns", "ns", tpot_ns / 2, false, false, ""}};
   run.kernels = {kernel(name + "_gemm", "gemm", gemm_ns), kernel(name, name, 300),
