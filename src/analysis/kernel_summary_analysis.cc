@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analysis/analysis.h"
+#include "analysis/capture_summary.h"
 #include "analysis/kernels.h"
 
 namespace gpuwhy {
@@ -17,6 +18,7 @@ LaunchGroup group_of(const KernelSummaryRow& row, std::string family) {
   group.kernel_name = row.name;
   group.family = std::move(family);
   group.stage = {RowKind::kUnmarked};
+  group.gpu = "unknown GPU";
   group.has_shape = row.shape.has_value();
   group.shape = row.shape.value_or(LaunchShape{});
   group.calls = row.instances;
@@ -32,7 +34,8 @@ LaunchGroup group_of(const KernelSummaryRow& row, std::string family) {
 
 Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
   Analysis analysis;
-  analysis.capture = summary.capture;
+  analysis.capture = capture_row(summary.capture);
+  analysis.capture.recorded = recorded_at(analysis.capture);
   analysis.capture.has_cuda = !summary.rows.empty();
   analysis.diagnostics = summary.diagnostics;
   analysis.diagnostics.insert(analysis.diagnostics.end(), rules.notes.begin(), rules.notes.end());
@@ -45,22 +48,18 @@ Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
     if (is_new) {
       KernelRow& record = analysis.kernels.emplace_back();
       record.kernel_name = row.name;
-      record.device = "unknown GPU";
-      record.stage = {RowKind::kUnmarked};
+      record.device = group.gpu;
+      record.stage = group.stage;
       record.family = group.family;
-      record.min_ns = group.min_ns;
     }
     KernelRow& record = analysis.kernels[at->second];
     // Two medians cannot be combined: that of the larger part represents both.
     record.median_ns = group.total_ns > record.total_ns ? group.median_ns : record.median_ns;
-    record.total_ns += group.total_ns;
-    record.calls += group.calls;
-    record.min_ns = std::min(record.min_ns, group.min_ns);
-    record.max_ns = std::max(record.max_ns, group.max_ns);
-    if (row.shape) {
-      record.shapes.push_back(*row.shape);
+    record.add(group);
+    if (row.shape && ++record.num_shapes <= static_cast<std::int64_t>(kMostShapes)) {
+      record.shapes.push_back(row.shape->text());
     }
-    analysis.kernel_ns += group.total_ns;
+    analysis.capture.kernel_ns += group.total_ns;
     analysis.launch_groups.push_back(group);
   }
   std::stable_sort(

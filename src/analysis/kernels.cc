@@ -38,44 +38,50 @@ struct RowKey {
 class Row {
  public:
   void add(const LaunchTally& tally, std::uint32_t shape) {
-    add_times(tally.total_ns(), tally.calls(), tally.min_ns(), tally.max_ns());
+    sums_.add(tally.sums());
+    shapes_[shape].add(tally.sums());
     tally.each_bin(
         [&](int bin, std::int64_t launches) { bins_[static_cast<std::size_t>(bin)] += launches; });
-    shapes_.insert(shape);
   }
 
   void add(std::int64_t duration_ns) {
-    add_times(duration_ns, 1, duration_ns, duration_ns);
+    sums_.add({1, duration_ns, duration_ns, duration_ns});
     ++bins_[static_cast<std::size_t>(bin_of(duration_ns))];
   }
 
   KernelRow record(const std::vector<LaunchShape>& shapes) const {
     KernelRow record;
-    record.total_ns = total_ns_;
-    record.calls = calls_;
-    record.min_ns = min_ns_;
-    record.max_ns = max_ns_;
+    static_cast<LaunchSums&>(record) = sums_;
     record.median_ns = percentile_ns(50);
     record.p99_ns = percentile_ns(99);
-    for (const std::uint32_t shape : shapes_) {
-      record.shapes.push_back(shapes[shape]);
-    }
-    std::sort(record.shapes.begin(), record.shapes.end());
+    add_shapes(shapes, record);
     for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
       if (bins_[bin] > 0) {
-        record.histogram[static_cast<int>(bin)] = bins_[bin];
+        record.histogram.emplace_back(bin, bins_[bin]);
       }
     }
     return record;
   }
 
  private:
-  void add_times(std::int64_t total_ns, std::int64_t calls, std::int64_t min_ns,
-                 std::int64_t max_ns) {
-    total_ns_ += total_ns;
-    calls_ += calls;
-    min_ns_ = std::min(min_ns_, min_ns);
-    max_ns_ = std::max(max_ns_, max_ns);
+  // One kernel may run in two sizes, a hundred times apart: each has its own mean.
+  void add_shapes(const std::vector<LaunchShape>& shapes, KernelRow& record) const {
+    std::map<LaunchShape, const LaunchSums*> sizes;
+    for (const auto& [shape, sums] : shapes_) {
+      sizes[shapes[shape]] = &sums;
+    }
+    record.num_shapes = static_cast<std::int64_t>(sizes.size());
+    for (const auto& [shape, sums] : sizes) {
+      record.by_shape.push_back({*sums, shape.text()});
+      if (record.shapes.size() < kMostShapes) {
+        record.shapes.push_back(shape.text());
+      }
+    }
+    std::sort(record.by_shape.begin(), record.by_shape.end(),
+              [](const ShapeRow& a, const ShapeRow& b) {
+                return std::tie(b.total_ns, a.shape) < std::tie(a.total_ns, b.shape);
+              });
+    record.by_shape.resize(sizes.size() < 2 ? 0 : std::min(sizes.size(), kMostShapes));
   }
 
   // The duration that `percent` of the launches do not exceed, rounded up to its bin, but never
@@ -84,19 +90,16 @@ class Row {
     std::int64_t seen = 0;
     for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
       seen += bins_[bin];
-      if (seen > 0 && seen * 100 >= calls_ * percent) {
-        return std::clamp(bin_upper_ns(static_cast<int>(bin)), min_ns_, max_ns_);
+      if (seen > 0 && seen * 100 >= sums_.calls * percent) {
+        return std::clamp(bin_upper_ns(static_cast<int>(bin)), sums_.min_ns, sums_.max_ns);
       }
     }
-    return max_ns_;
+    return sums_.max_ns;
   }
 
-  std::int64_t total_ns_ = 0;
-  std::int64_t calls_ = 0;
-  std::int64_t min_ns_ = INT64_MAX;
-  std::int64_t max_ns_ = 0;
+  LaunchSums sums_;
   std::array<std::int64_t, kNumDurationBins> bins_{};
-  std::set<std::uint32_t> shapes_;
+  std::map<std::uint32_t, LaunchSums> shapes_;
 };
 
 std::uint32_t stage_of(const Stages& stages, std::uint32_t instance) {
@@ -115,8 +118,8 @@ void summarise_kernels(const Trace& trace, const KernelFamilies& families, const
     record.device = device_label(trace.devices[key.device]);
     record.stage = stages.name_of(key.stage);
     record.family = std::move(family);
-    analysis.kernel_ns += record.total_ns;
-    analysis.unattributed_ns += key.stage == kNone ? record.total_ns : 0;
+    analysis.capture.kernel_ns += record.total_ns;
+    analysis.capture.unattributed_kernel_ns += key.stage == kNone ? record.total_ns : 0;
     analysis.kernels.push_back(std::move(record));
   };
 
@@ -144,7 +147,7 @@ void summarise_kernels(const Trace& trace, const KernelFamilies& families, const
   }
   for (const auto& [key, row] : graphs) {
     add_record(key, row, "[CUDA graph, recorded as a whole]", std::string(kOpaqueGraph));
-    analysis.opaque_graph_ns += analysis.kernels.back().total_ns;
+    analysis.capture.opaque_graph_ns += analysis.kernels.back().total_ns;
   }
   finish_kernel_table(analysis);
 }
@@ -170,6 +173,7 @@ void finish_kernel_table(Analysis& analysis) {
   for (KernelRow& record : analysis.kernels) {
     const auto at = std::lower_bound(names.begin(), names.end(), record.kernel_name);
     record.short_name = short_names[static_cast<std::size_t>(at - names.begin())];
+    record.kernel_fraction = fraction_of(record.total_ns, analysis.capture.kernel_ns);
   }
   for (auto& [name, total] : families) {
     analysis.families.push_back(total);
@@ -181,7 +185,7 @@ void finish_kernel_table(Analysis& analysis) {
 
   // If more than a tenth of the time has no family, the names deserve a rule.
   const auto other = families.find(std::string(kOtherFamily));
-  if (other != families.end() && other->second.total_ns * 10 > analysis.kernel_ns) {
+  if (other != families.end() && other->second.total_ns * 10 > analysis.capture.kernel_ns) {
     for (const KernelRow& record : analysis.kernels) {
       const bool is_new =
           std::find(analysis.unmatched_names.begin(), analysis.unmatched_names.end(),

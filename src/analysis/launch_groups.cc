@@ -23,13 +23,14 @@ namespace {
 
 // The middle launch, rounded up to its bin, but never beyond the measured range.
 std::int64_t median_ns(const LaunchTally& tally) {
+  const LaunchSums& sums = tally.sums();
   std::int64_t seen = 0;
-  std::int64_t median_ns = tally.max_ns();
+  std::int64_t median_ns = sums.max_ns;
   tally.each_bin([&](int bin, std::int64_t launches) {
-    const bool is_middle = 2 * seen < tally.calls() && 2 * (seen + launches) >= tally.calls();
+    const bool is_middle = 2 * seen < sums.calls && 2 * (seen + launches) >= sums.calls;
     seen += launches;
     if (is_middle) {
-      median_ns = std::clamp(bin_upper_ns(bin), tally.min_ns(), tally.max_ns());
+      median_ns = std::clamp(bin_upper_ns(bin), sums.min_ns, sums.max_ns);
     }
   });
   return median_ns;
@@ -51,11 +52,8 @@ std::vector<LaunchGroup> group_launches(const Trace& trace, const KernelFamilies
     group.gpu = device_label(trace.devices[key.device]);
     group.process = key.process;
     group.shape = trace.shapes[key.shape];
-    group.calls = tally.calls();
-    group.total_ns = tally.total_ns();
-    group.min_ns = tally.min_ns();
+    static_cast<LaunchSums&>(group) = tally.sums();
     group.median_ns = median_ns(tally);
-    group.max_ns = tally.max_ns();
     group.first_ns = tally.first_ns();
   }
   std::sort(groups.begin(), groups.end(), [](const LaunchGroup& a, const LaunchGroup& b) {

@@ -2,19 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/kernel_families.h"
 #include "analysis/launch_tally.h"
-#include "results/row.h"
+#include "results/kernel.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
 
 // Equal launches: one kernel, one grid and block, one stage, one GPU, one process. A counter
 // measurement of one of them may represent all.
-struct LaunchGroup {
+struct LaunchGroup : LaunchSums {
   std::string kernel_name;   // demangled, whole
   std::string mangled_name;  // empty if the recording has none
   std::string family;
@@ -23,14 +24,11 @@ struct LaunchGroup {
   std::string gpu;            // label of that device: "cuda:0"
   std::uint16_t process = 0;  // into Trace::processes
   LaunchShape shape;
-  bool has_shape = true;  // false: a summary that puts all shapes together
-  std::int64_t calls = 0;
-  std::int64_t total_ns = 0;
-  std::int64_t min_ns = 0;
-  std::int64_t median_ns = 0;  // to an eighth of an octave, never outside min..max
-  std::int64_t max_ns = 0;
+  bool has_shape = true;                  // false: a summary that puts all shapes together
+  std::int64_t median_ns = 0;             // to an eighth of an octave, never outside min..max
   std::int64_t first_ns = 0;              // when the earliest of them began
   std::optional<std::int64_t> steady_ns;  // of total_ns: in the steady phase, if there is one
+  std::optional<std::size_t> counters;    // into CountersRow::kernels: what was measured of it
 };
 
 // All kernels of a recording in groups, by total time, then by name, stage, device, process, shape.

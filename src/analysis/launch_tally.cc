@@ -64,10 +64,7 @@ class TallyTable {
 }  // namespace
 
 void LaunchTally::add(std::int64_t start_ns, std::int64_t duration_ns) {
-  total_ns_ += duration_ns;
-  ++calls_;
-  min_ns_ = std::min(min_ns_, duration_ns);
-  max_ns_ = std::max(max_ns_, duration_ns);
+  sums_.add({1, duration_ns, duration_ns, duration_ns});
   first_ns_ = std::min(first_ns_, start_ns);
   const int bin = bin_of(duration_ns);
   if (window_start_ == INT32_MIN) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "results/kernel.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
@@ -33,10 +34,7 @@ class LaunchTally {
  public:
   void add(std::int64_t start_ns, std::int64_t duration_ns);
 
-  std::int64_t total_ns() const { return total_ns_; }
-  std::int64_t calls() const { return calls_; }
-  std::int64_t min_ns() const { return min_ns_; }
-  std::int64_t max_ns() const { return max_ns_; }
+  const LaunchSums& sums() const { return sums_; }
   std::int64_t first_ns() const { return first_ns_; }
 
   // Calls visit(bin, launches) for each bin that occurs, from the shortest.
@@ -48,10 +46,7 @@ class LaunchTally {
 
   void add_other(int bin);
 
-  std::int64_t total_ns_ = 0;
-  std::int64_t calls_ = 0;
-  std::int64_t min_ns_ = INT64_MAX;
-  std::int64_t max_ns_ = 0;
+  LaunchSums sums_;
   std::int64_t first_ns_ = INT64_MAX;
   // Launches by bin. Equal launches are near the first one, within a window of four octaves; the
   // few others are listed, by bin.

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "analysis/structure.h"
-#include "analysis/structure_summary.h"
 #include "results/rank_summary.h"
+#include "results/structure.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

@@ -53,7 +53,11 @@ std::vector<KernelSums> kernels_of(const Analysis& analysis, const std::string* 
   std::map<KernelName, Durations> sums;
   for (const KernelRow& row : analysis.kernels) {
     if (is_of(row, device)) {
-      const Durations more{row.calls, row.total_ns, row.min_ns, row.max_ns, row.histogram};
+      const Durations more{row.calls,
+                           row.total_ns,
+                           row.min_ns,
+                           row.max_ns,
+                           {row.histogram.begin(), row.histogram.end()}};
       const auto [entry, is_new] =
           sums.try_emplace({row.stage.text(), row.kernel_name, row.family}, more);
       if (!is_new) {
@@ -77,9 +81,9 @@ void add_ledgers(const Analysis& analysis, const std::string* device, bool is_sh
       continue;
     }
     instances += row.num_instances;
-    cell.window_ns = saturated_sum(cell.window_ns, row.ledger.window_ns);
+    cell.window_ns = saturated_sum(cell.window_ns, row.window_ns);
     for (std::size_t i = 0; i < kNumBuckets; ++i) {
-      cell.buckets_ns[i] = saturated_sum(cell.buckets_ns[i], row.ledger.buckets_ns[i]);
+      cell.buckets_ns[i] = saturated_sum(cell.buckets_ns[i], row.buckets_ns[i]);
     }
   }
   if (is_shared) {
@@ -163,11 +167,11 @@ std::map<std::string, std::int64_t> told_ranks(const CaptureInfo& capture) {
   std::map<std::string, std::int64_t> ranks;
   std::set<std::int64_t> seen;
   std::size_t most = 1;  // GPUs of a file
-  for (const SourceFile& file : capture.files) {
+  for (const FileRow& file : capture.files) {
     most = std::max(most, file.devices.size());
   }
   const auto per_file = static_cast<std::int64_t>(most);
-  for (const SourceFile& file : capture.files) {
+  for (const FileRow& file : capture.files) {
     if (!file.rank || *file.rank < 0 || *file.rank >= INT64_MAX / per_file - 1 ||
         !seen.insert(*file.rank).second) {
       return {};
@@ -212,7 +216,7 @@ RankSummary summary_of(const Analysis& analysis, const RankDetails& details,
     // An untrusted file may have any number there.
     const std::int64_t start_ns =
         saturated_sum(std::max<std::int64_t>(*capture.utc_ns, 0),
-                      std::max<std::int64_t>(analysis.capture_start_ns, 0));
+                      std::max<std::int64_t>(analysis.capture.start_ns, 0));
     summary.identity.started_unix_s = start_ns / 1'000'000'000;
   }
   summary.kernels = kernels_of(analysis, device);
@@ -233,7 +237,7 @@ RankDetails rank_details(const Profile& profile) {
   if (profile.trace) {
     details.collectives =
         find_collectives(*profile.trace, profile.rules, profile.stages, profile.attribution,
-                         profile.structure, profile.analysis.capture_start_ns);
+                         profile.structure, profile.analysis.capture.start_ns);
   }
   if (!profile.kernel_parts.empty()) {
     details.parts = find_part_uses(*profile.trace, profile.structure, *profile.analysis.structure,

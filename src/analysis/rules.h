@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "results/diagnostic.h"
 #include "results/families.h"
-#include "trace/diagnostics.h"
 
 namespace gpuwhy {
 

@@ -158,31 +158,27 @@ void Overlay::add_counters() {
   for (std::uint32_t i = 0; i < profile_.stages.names.size(); ++i) {
     stage_numbers[profile_.stages.names[i]] = i;
   }
-  for (const KernelCounters& counters : analysis().counters->kernels) {
-    if (counters.covered_ns == 0) {
-      continue;  // withheld, or nearer ones are there
+  for (const CounterRow& counters : analysis().counters->kernels) {
+    if (counters.covered_ns > 0) {  // else withheld, or nearer ones are there; these come last
+      add_counter_arguments(counters);
     }
-    // Counters apply to launches of the same kernel, shape, stage, device and process. A group
-    // whose names are not in this recording has no launches to annotate.
-    for (const std::size_t i : counters.groups) {
-      const LaunchGroup& group = analysis().launch_groups[i];
-      const auto name = trace().strings.find(group.kernel_name);
-      const auto mangled = trace().strings.find(group.mangled_name);
-      const auto stage = stage_numbers.find(group.stage);
-      if (!name || !mangled || stage == stage_numbers.end()) {
-        continue;
-      }
+  }
+  // Counters apply to launches of the same kernel, shape, stage, device and process. A group whose
+  // names are not in this recording has no launches to annotate.
+  for (const LaunchGroup& group : analysis().launch_groups) {
+    const auto name = trace().strings.find(group.kernel_name);
+    const auto mangled = trace().strings.find(group.mangled_name);
+    const auto stage = stage_numbers.find(group.stage);
+    if (group.counters && name && mangled && stage != stage_numbers.end()) {
       covered_[{static_cast<std::uint32_t>(*name), static_cast<std::uint32_t>(*mangled),
                 static_cast<std::uint32_t>(texts_.add(group.shape.text())), stage->second,
-                group.device, group.process}] =
-          static_cast<std::uint32_t>(counter_arguments_.size());
+                group.device, group.process}] = static_cast<std::uint32_t>(*group.counters);
     }
-    add_counter_arguments(counters);
   }
 }
 
 // Absent figures are left out, not written as zero.
-void Overlay::add_counter_arguments(const KernelCounters& counters) {
+void Overlay::add_counter_arguments(const CounterRow& counters) {
   Arguments& arguments = counter_arguments_.emplace_back();
   const auto add_text = [&](const char* name, std::string_view value) {
     if (!value.empty()) {
@@ -194,18 +190,18 @@ void Overlay::add_counter_arguments(const KernelCounters& counters) {
       arguments.push_back({texts_.add(name), *value});
     }
   };
-  const Roofline& roofline = counters.roofline;
-  add_text("ncu.bound", bound_name(roofline.bound));
-  add_text("ncu.confidence", confidence_name(counters.representativeness.confidence));
-  add_number("ncu.sol_fraction", roofline.sol_fraction);
+  const RooflineRow& roofline = counters.roofline;
+  add_text("ncu.bound", counters.bound.empty() ? "n/a" : std::string_view(counters.bound));
+  add_text("ncu.confidence", counters.confidence);
+  add_number("ncu.sol_fraction", roofline.sol_fraction());
   add_number("ncu.compute_fraction", roofline.compute_fraction);
   add_number("ncu.memory_fraction", roofline.memory_fraction);
   add_text("ncu.memory_level", roofline.memory_level);
   add_number("ncu.intensity_flops_per_byte", roofline.intensity_flops_per_byte);
-  add_number("ncu.dram_bytes", counters.input.dram_bytes);
-  add_number("ncu.achieved_occupancy_fraction", counters.input.achieved_occupancy_fraction);
-  add_number("ncu.no_eligible_fraction", counters.input.no_eligible_fraction);
-  add_number("ncu.waves", counters.input.waves);
+  add_number("ncu.dram_bytes", roofline.dram_bytes);
+  add_number("ncu.achieved_occupancy_fraction", roofline.achieved_occupancy_fraction);
+  add_number("ncu.no_eligible_fraction", roofline.no_eligible_fraction);
+  add_number("ncu.waves", roofline.waves);
 }
 
 TextId Overlay::kernel_name(std::size_t row) const {

@@ -63,7 +63,7 @@ class Overlay {
   void name_kernels();
   void name_model();
   void add_counters();
-  void add_counter_arguments(const KernelCounters& counters);
+  void add_counter_arguments(const CounterRow& counters);
   TextId stage_of(std::uint32_t instance) const;
 
   const Profile& profile_;

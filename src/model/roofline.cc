@@ -16,6 +16,7 @@
 #include "model/roofline.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -40,10 +41,6 @@ std::optional<double> per_second(const std::optional<double>& amount,
 std::optional<double> roof_of(const GpuRoofs& roofs, const std::string& dtype) {
   const auto at = roofs.flops_per_s.find(dtype.substr(0, dtype.find('/')));
   return at == roofs.flops_per_s.end() ? std::nullopt : std::optional(at->second);
-}
-
-std::optional<double> larger(const std::optional<double>& a, const std::optional<double>& b) {
-  return a && b ? std::optional(std::max(*a, *b)) : (a ? a : b);
 }
 
 std::string percent(double fraction) {
@@ -111,7 +108,7 @@ void classify(const RooflineInput& input, const BoundThresholds& thresholds, Roo
     result.reason = launch_reason(input);
     return;
   }
-  if (!result.sol_fraction) {
+  if (!result.sol_fraction()) {
     result.reason = "n/a (no throughput counters)";
     return;
   }
@@ -123,7 +120,7 @@ void classify(const RooflineInput& input, const BoundThresholds& thresholds, Roo
                   result.memory_fraction ? percent(memory) : "n/a",
                   result.compute_fraction ? percent(compute) : "n/a");
   // Far from both ceilings neither of them is the limit.
-  if (*result.sol_fraction < thresholds.roof_fraction) {
+  if (*result.sol_fraction() < thresholds.roof_fraction) {
     const std::string waiting = latency_reason(input, thresholds);
     result.bound = BoundBy::kLatency;
     result.reason = reached + (waiting.empty() ? "" : "; " + waiting) + stall_reason(input);
@@ -136,19 +133,9 @@ void classify(const RooflineInput& input, const BoundThresholds& thresholds, Roo
 }  // namespace
 
 const char* bound_name(BoundBy bound) {
-  switch (bound) {
-    case BoundBy::kMemory:
-      return "memory";
-    case BoundBy::kCompute:
-      return "compute";
-    case BoundBy::kLatency:
-      return "latency";
-    case BoundBy::kLaunch:
-      return "launch";
-    case BoundBy::kUnknown:
-      break;
-  }
-  return "n/a";
+  static constexpr std::array kNames = {"n/a", "memory", "compute", "latency", "launch"};
+  static_assert(kNames.size() == static_cast<std::size_t>(BoundBy::kLaunch) + 1);
+  return kNames[static_cast<std::size_t>(bound)];
 }
 
 std::string stall_words(const std::string& name) {
@@ -184,7 +171,8 @@ std::string stall_words(const std::string& name) {
 
 Roofline roofline(const RooflineInput& input, const GpuRoofs& roofs,
                   const BoundThresholds& thresholds) {
-  Roofline result;
+  Roofline result{input, BoundBy::kUnknown, ""};
+  result.roof_source = roofs.source;
   result.intensity_flops_per_byte = ratio(input.flops, input.dram_bytes);
   result.flops_per_s = per_second(input.flops, input.duration_ns);
   result.dram_bytes_per_s = per_second(input.dram_bytes, input.duration_ns);
@@ -193,13 +181,12 @@ Roofline roofline(const RooflineInput& input, const GpuRoofs& roofs,
   result.roof_flops_per_s = input.flops ? roof_of(roofs, input.dtype) : std::nullopt;
   result.roof_bytes_per_s = roofs.memory_bytes_per_s;
   result.compute_fraction =
-      larger(input.compute_fraction, ratio(result.flops_per_s, result.roof_flops_per_s));
+      std::max(input.sm_fraction, ratio(result.flops_per_s, result.roof_flops_per_s));
   RooflineInput levels = input;
   if (!levels.dram_fraction) {
     levels.dram_fraction = ratio(result.dram_bytes_per_s, result.roof_bytes_per_s);
   }
   find_memory_level(levels, result);
-  result.sol_fraction = larger(result.compute_fraction, result.memory_fraction);
   classify(input, thresholds, result);
   return result;
 }

@@ -6,7 +6,8 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
+
+#include "results/counters.h"
 
 namespace gpuwhy {
 
@@ -19,32 +20,17 @@ struct GpuRoofs {
   std::string source;                    // "device attributes", "conf/hardware/gpus.yaml"
 };
 
-// Why warps did not issue: one reason, and its share of all cycles that warps were resident.
-struct StallReason {
-  std::string name;  // as ncu spells it: "long_scoreboard"
-  double fraction = 0;
-};
-
-// Counters of one launch. Fractions are relative to the GPU's peak at the clocks of the profiled
-// run.
-struct RooflineInput {
+// Counters of one launch: the part of its row that is measured, and what the rest follows from.
+// Fractions are relative to the GPU's peak at the clocks of the profiled run.
+struct RooflineInput : RooflineRow {
   std::optional<double> duration_ns;           // under the profiler
   std::optional<double> workload_duration_ns;  // in the workload, where it is known
-  std::optional<double> flops;                 // of the dtype that has most
-  std::string dtype;                           // of these; "fp16/bf16" if counters do not say
-  std::string flops_reason;                    // why there are none
-  std::optional<double> dram_bytes;
   std::optional<double> l2_bytes;
   std::optional<double> l1_bytes;
-  std::optional<double> compute_fraction;
+  std::optional<double> sm_fraction;
   std::optional<double> dram_fraction;
   std::optional<double> l2_fraction;
   std::optional<double> l1_fraction;
-  std::optional<double> no_eligible_fraction;  // cycles without a warp that could issue
-  std::optional<double> theoretical_occupancy_fraction;
-  std::optional<double> achieved_occupancy_fraction;
-  std::optional<double> waves;      // of blocks over the whole GPU
-  std::vector<StallReason> stalls;  // the largest first; empty: not counted
 };
 
 enum class BoundBy { kUnknown, kMemory, kCompute, kLatency, kLaunch };
@@ -53,20 +39,8 @@ const char* bound_name(BoundBy bound);
 // "global memory (long_scoreboard)": what a warp waits for, in words where ncu's name is not plain.
 std::string stall_words(const std::string& name);
 
-// Achieved rates, the roofs they are compared with, and the class that follows.
-struct Roofline {
-  std::optional<double> intensity_flops_per_byte;  // of DRAM
-  std::optional<double> flops_per_s;
-  std::optional<double> dram_bytes_per_s;
-  std::optional<double> l2_bytes_per_s;
-  std::optional<double> l1_bytes_per_s;
-  std::optional<double> roof_flops_per_s;
-  std::optional<double> roof_bytes_per_s;
-  std::optional<double>
-      compute_fraction;                   // the larger of the profiler's and flops against the roof
-  std::optional<double> memory_fraction;  // of the busiest level
-  std::string memory_level;               // dram, l2 or l1
-  std::optional<double> sol_fraction;     // of the nearest ceiling: 1 - this is what can be won
+// The whole row, and the class that follows from it.
+struct Roofline : RooflineRow {
   BoundBy bound = BoundBy::kUnknown;
   std::string reason;  // a sentence with the figures that decided
 };

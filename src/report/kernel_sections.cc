@@ -26,9 +26,9 @@ constexpr double kLeastShare = 0.03;                // of a kernel that has a li
 // On a terminal, names come last, where a narrow window truncates them. In files they come first,
 // with milliseconds that scripts can read. `kernel_name` is the whole name, as in metrics.json:
 // what nsys and ncu --kernel-name take; people read the short one.
-std::vector<MemberColumn<KernelMetrics>> kernel_columns(const SectionOptions& options,
-                                                        const Metrics& metrics) {
-  using Row = KernelMetrics;
+std::vector<MemberColumn<KernelRow>> kernel_columns(const SectionOptions& options,
+                                                    const Metrics& metrics) {
+  using Row = KernelRow;
   const MemberColumn<Row> bound = {"bound", CellFormat::kText, &Row::bound};
   std::vector<MemberColumn<Row>> columns;
   if (options.is_terminal) {
@@ -101,19 +101,19 @@ std::string coverage_text(const std::vector<StageCoverage>& coverage) {
 }
 
 // "60 calls of 7.87 ms, 60 of 156 us": a mean over sizes that differ would mislead.
-std::string sizes_text(const KernelMetrics& row) {
+std::string sizes_text(const KernelRow& row) {
   constexpr double kApart = 2;
   constexpr std::size_t kMostSizes = 3;
   const auto [shortest, longest] = std::minmax_element(
       row.by_shape.begin(), row.by_shape.end(),
-      [](const ShapeTotal& a, const ShapeTotal& b) { return a.mean_ns() < b.mean_ns(); });
+      [](const ShapeRow& a, const ShapeRow& b) { return a.mean_ns() < b.mean_ns(); });
   if (row.by_shape.empty() || row.kernel_fraction < kLeastShare ||
       longest->mean_ns() < kApart * shortest->mean_ns()) {
     return "";
   }
   std::string text = "by grid and block:";
   for (std::size_t i = 0; i < std::min(kMostSizes, row.by_shape.size()); ++i) {
-    const ShapeTotal& one = row.by_shape[i];
+    const ShapeRow& one = row.by_shape[i];
     text += fmt::format("{} {}{} of {}", i == 0 ? "" : ",", one.calls,
                         i > 0            ? ""
                         : one.calls == 1 ? " call"
@@ -127,38 +127,32 @@ std::string sizes_text(const KernelMetrics& row) {
 }
 
 // Launches by size. A row whose launches have one size does not list it.
-std::vector<ShapeTotal> sizes_of(const KernelMetrics& row) {
+std::vector<ShapeRow> sizes_of(const KernelRow& row) {
   if (row.by_shape.empty() && row.num_shapes == 1 && row.shapes.size() == 1) {
-    return {{row.shapes[0], row.calls, row.total_ns, row.min_ns, row.max_ns}};
+    return {{row, row.shapes[0]}};
   }
   return row.by_shape;
 }
 
-bool has_all_sizes(const KernelMetrics& row) {
+bool has_all_sizes(const KernelRow& row) {
   return static_cast<std::int64_t>(sizes_of(row).size()) == row.num_shapes;
 }
 
 // Adds the launches of `other`, the same kernel in another stage or on another GPU. The number of
 // sizes is that of both together; where a list was cut, at least the larger of the two.
-void add_launches(const KernelMetrics& other, KernelMetrics& row) {
+void add_launches(const KernelRow& other, KernelRow& row) {
   const bool has_all = has_all_sizes(row) && has_all_sizes(other);
   row.by_shape = sizes_of(row);
-  row.total_ns += other.total_ns;
-  row.calls += other.calls;
+  row.add(other);
   row.kernel_fraction += other.kernel_fraction;
   row.covered_ns += other.covered_ns;
-  row.min_ns = std::min(row.min_ns, other.min_ns);
-  row.max_ns = std::max(row.max_ns, other.max_ns);
-  for (const ShapeTotal& one : sizes_of(other)) {
+  for (const ShapeRow& one : sizes_of(other)) {
     const auto same = std::find_if(row.by_shape.begin(), row.by_shape.end(),
-                                   [&](const ShapeTotal& mine) { return mine.shape == one.shape; });
+                                   [&](const ShapeRow& mine) { return mine.shape == one.shape; });
     if (same == row.by_shape.end()) {
       row.by_shape.push_back(one);
     } else {
-      same->calls += one.calls;
-      same->total_ns += one.total_ns;
-      same->min_ns = std::min(same->min_ns, one.min_ns);
-      same->max_ns = std::max(same->max_ns, one.max_ns);
+      same->add(one);
     }
   }
   const auto num_listed = static_cast<std::int64_t>(row.by_shape.size());
@@ -167,7 +161,7 @@ void add_launches(const KernelMetrics& other, KernelMetrics& row) {
 
 // The rows of one kernel as one row, and what each stage has of it.
 struct MergedKernel {
-  KernelMetrics row;
+  KernelRow row;
   std::set<std::string_view> gpus;
   std::map<std::string_view, std::pair<std::int64_t, std::int64_t>> stages;  // calls, total_ns
 };
@@ -197,10 +191,10 @@ std::string stages_text(const MergedKernel& kernel) {
 // Ranks of a job run the same kernels, and so do its stages. One row for each kernel, by total
 // time, so that eight GPUs do not fill the table with one kernel; in files one for each GPU, which
 // have a column for it.
-std::vector<MergedKernel> merged_kernels(const std::vector<KernelMetrics>& rows, bool by_gpu) {
+std::vector<MergedKernel> merged_kernels(const std::vector<KernelRow>& rows, bool by_gpu) {
   std::vector<MergedKernel> merged;
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> places;
-  for (const KernelMetrics& row : rows) {
+  for (const KernelRow& row : rows) {
     const std::string_view gpu = by_gpu ? std::string_view(row.device) : std::string_view();
     const auto [place, is_new] =
         places.try_emplace(std::pair(std::string_view(row.kernel_name), gpu), merged.size());
@@ -223,9 +217,8 @@ std::vector<MergedKernel> merged_kernels(const std::vector<KernelMetrics>& rows,
     kernel.row.stage = {RowKind::kStage, kernel.stages.size() == 1
                                              ? std::string(kernel.stages.begin()->first)
                                              : fmt::format("{} stages", kernel.stages.size())};
-    std::stable_sort(
-        kernel.row.by_shape.begin(), kernel.row.by_shape.end(),
-        [](const ShapeTotal& x, const ShapeTotal& y) { return x.total_ns > y.total_ns; });
+    std::stable_sort(kernel.row.by_shape.begin(), kernel.row.by_shape.end(),
+                     [](const ShapeRow& x, const ShapeRow& y) { return x.total_ns > y.total_ns; });
   }
   std::stable_sort(merged.begin(), merged.end(), [](const MergedKernel& a, const MergedKernel& b) {
     return a.row.total_ns > b.row.total_ns;
@@ -233,7 +226,7 @@ std::vector<MergedKernel> merged_kernels(const std::vector<KernelMetrics>& rows,
   return merged;
 }
 
-bool is_covered(const CounterMetrics& row) {
+bool is_covered(const CounterRow& row) {
   return row.covered_ns > 0;
 }
 
@@ -311,18 +304,18 @@ Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
   const std::vector<MergedKernel> kernels =
       is_merged ? merged_kernels(metrics.kernels, !options.is_terminal)
                 : std::vector<MergedKernel>();
-  std::vector<KernelMetrics> merged;
+  std::vector<KernelRow> merged;
   merged.reserve(kernels.size());
   for (const MergedKernel& kernel : kernels) {
     merged.push_back(kernel.row);
   }
-  MetricRows<KernelMetrics> rows = rows_at(metrics, &Metrics::kernels);
+  MetricRows<KernelRow> rows = rows_at(metrics, &Metrics::kernels);
   rows.rows = is_merged ? &merged : rows.rows;
   ReportTable table = table_of(rows, kernel_columns(options, metrics), options.top);
   // Without kernels the verdict says why, for example that the recording holds no GPU work.
   if (table.rows.empty()) {
     section.missing = fmt::format("n/a ({}); gpuwhy doctor says what a recording needs",
-                                  printable(metrics.verdict));
+                                  printable(text_of_member(metrics.verdict)));
     return section;
   }
   for (std::size_t i = 0; options.is_terminal && i < table.rows.size(); ++i) {
@@ -341,7 +334,7 @@ Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
               "Compute."
             : "Bottlenecks: n/a (needs an ncu capture)."));
   }
-  const auto is_numbered = [](const KernelMetrics& row) {
+  const auto is_numbered = [](const KernelRow& row) {
     return row.short_name.find(" #") != std::string::npos;
   };
   if (options.is_terminal &&
@@ -363,9 +356,9 @@ Section counters_section(const Metrics& metrics, const SectionOptions& options) 
         "takes yours";
     return section;
   }
-  using Row = CounterMetrics;
+  using Row = CounterRow;
   section.paragraphs.push_back(coverage_text(metrics.counters->coverage));
-  ReportTable table = table_of(rows_at(metrics, &Metrics::counters, &CountersMetrics::kernels),
+  ReportTable table = table_of(rows_at(metrics, &Metrics::counters, &CountersRow::kernels),
                                {{"bound", CellFormat::kText, &Row::bound},
                                 {"GPU time", CellFormat::kFraction, &Row::covered_fraction},
                                 {"potential saving", CellFormat::kDuration, &Row::winnable_ns},
@@ -437,7 +430,7 @@ Section operators_section(const Metrics& metrics, const SectionOptions& options)
   section.paragraphs.push_back(
       fmt::format("{} of {}, {}; {}. They cover {} of {}.", table.rows.size(),
                   count_of(static_cast<std::int64_t>(operators.rows.size()), "row"),
-                  printable(operators.source), printable(operators.time_of),
+                  printable(operators.source), word_of(operators.time_of),
                   format_fraction(fraction_of(operators.covered_ns, operators.whole_ns)),
                   shown({operators.whole_ns, CellFormat::kDuration, ""})));
   section.tables.push_back(std::move(table));

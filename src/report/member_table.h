@@ -28,7 +28,9 @@ CellValue member_cell(const T& value, const Field& field) {
   if (field.is_null_if_empty && value == T()) {
     return {};
   }
-  if constexpr (std::is_enum_v<T>) {
+  if constexpr (Worded<T>) {
+    return text_of_member(value);
+  } else if constexpr (std::is_enum_v<T>) {
     return std::string(id_of(value));
   } else {
     return value;

@@ -17,7 +17,6 @@
 #include "base/json.h"
 #include "report/glossary.h"
 #include "report/metrics.h"
-#include "report/opportunity.h"
 #include "report/page.h"
 #include "report/speed.h"
 
@@ -256,7 +255,7 @@ Json add_layer_maps(const Timeline& timeline, Planes& planes) {
 }
 
 // For each kernel name the first row of the table that has it, or null.
-Json kernel_rows(const Timeline& timeline, std::span<const KernelMetrics> kernels) {
+Json kernel_rows(const Timeline& timeline, std::span<const KernelRow> kernels) {
   std::unordered_map<std::string_view, std::size_t> first;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     first.try_emplace(kernels[i].kernel_name, i);
@@ -270,7 +269,7 @@ Json kernel_rows(const Timeline& timeline, std::span<const KernelMetrics> kernel
 }
 
 Json timeline_json(const Timeline& timeline, Detail detail, bool has_host,
-                   std::span<const KernelMetrics> kernels, Planes& planes) {
+                   std::span<const KernelRow> kernels, Planes& planes) {
   const std::vector<std::size_t> begins = add_slices(timeline, detail, has_host, planes);
   Json rows = Json::array();
   for (std::size_t i = 0; i < timeline.rows.size(); ++i) {
@@ -321,9 +320,9 @@ Json timeline_json(const Timeline& timeline, Detail detail, bool has_host,
 // where no other does is not among them.
 Json rules_json() {
   Json rules = Json::array();
-  for (const Term& term : glossary()) {
-    if (term.kind == "finding" && term.name != "largest_part") {
-      rules.push_back({{"id", term.name}, {"title", problem_words(term.name)}});
+  for (const FindingInfo& info : std::span(kFindingInfo).first(kNumFindings)) {
+    if (info.id != FindingId::kLargestPart) {
+      rules.push_back({{"id", info.word}, {"title", info.problem}});
     }
   }
   return rules;

@@ -40,7 +40,7 @@ std::string framework_of(const Metrics& metrics) {
     }
   }
   const bool is_pytorch = metrics.capture.tool.find("PyTorch") != std::string::npos ||
-                          std::ranges::any_of(metrics.kernels, [](const KernelMetrics& kernel) {
+                          std::ranges::any_of(metrics.kernels, [](const KernelRow& kernel) {
                             return has_any(kernel.kernel_name, {"at::native::", "c10::"});
                           });
   return is_pytorch ? "PyTorch" : "";
@@ -59,7 +59,7 @@ std::string kind_of(const Metrics& metrics) {
                            [](const OperatorRow& row) {
                              return has_any(row.name, {"ackward", "Optimizer.step"});
                            })) ||
-      std::ranges::any_of(metrics.kernels, [](const KernelMetrics& kernel) {
+      std::ranges::any_of(metrics.kernels, [](const KernelRow& kernel) {
         return has_any(kernel.kernel_name, {"_backward", "wgrad", "flash_bwd"});
       });
   const bool has_tokens =

@@ -52,7 +52,7 @@ class TextKeys {
 // A column of a table in memory.
 struct HistoryColumn {
   std::string name;
-  TableColumnType type = TableColumnType::kNumber;
+  ColumnType type = ColumnType::kNumber;
   bool is_optional = false;  // an empty text or a 0 is a missing value
 };
 
@@ -73,7 +73,7 @@ class HistoryRows {
     ColumnTable table{name_, num_rows(), {}};
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const HistoryColumn& column = columns_[i];
-      const bool is_text = column.type == TableColumnType::kText;
+      const bool is_text = column.type == ColumnType::kText;
       table.columns.push_back(
           {column.name, column.type, column.is_optional,
            [this, i, is_optional = column.is_optional,

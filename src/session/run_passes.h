@@ -67,6 +67,7 @@ struct RunSetup {
   std::optional<ServerSetup> server;  // empty: the program ends by itself
   // A recording to plan ncu from, in place of this run's own. Its numbers stay out of this run.
   std::optional<Profile> planned_from;
+  std::vector<std::string> notes = {};  // sentences for the user
 };
 
 // One invocation of ncu.

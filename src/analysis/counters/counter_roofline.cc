@@ -353,7 +353,7 @@ RooflineInput roofline_input(const Counters& counters, const CounterResult& resu
   RooflineInput input;
   input.duration_ns = metrics["gpu__time_duration.sum"];
   find_traffic(metrics, input);
-  input.compute_fraction = metrics.fraction({"sm__throughput.avg.pct_of_peak_sustained_elapsed"});
+  input.sm_fraction = metrics.fraction({"sm__throughput.avg.pct_of_peak_sustained_elapsed"});
   // The DRAM metric has two names; the first one that was collected counts.
   input.dram_fraction = metrics.fraction({"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
                                           "dram__throughput.avg.pct_of_peak_sustained_elapsed"});

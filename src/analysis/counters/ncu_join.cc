@@ -41,6 +41,17 @@ constexpr double kDisturbedFactor = 2;
 constexpr double kFasterThanFastest = 2;
 constexpr double kSlowerThanSlowest = 4;
 
+// Confidence in a measurement that is another problem size than the recording's launches.
+constexpr const char* kWithheld = "withheld";
+
+// One profiled launch while it is joined.
+struct Profiled {
+  CounterRow row;
+  RooflineInput input;
+  GpuRoofs roofs;
+  std::vector<std::size_t> groups;  // that it represents: into Analysis::launch_groups
+};
+
 using Index = std::unordered_map<std::string, std::vector<std::size_t>>;
 
 bool is_same_shape(const CounterResult& result, const LaunchGroup& group) {
@@ -100,25 +111,25 @@ class Joiner {
     }
   }
 
-  void match(const CounterResult& result, KernelCounters& found) const {
+  void match(const CounterResult& result, Profiled& found) const {
     const std::string name(name_of(counters_, result));
     const std::string mangled(counters_.strings[result.mangled_name]);
-    if (try_key(by_mangled_, mangled, MatchKind::kMangled, result, found) ||
-        try_key(by_name_, kernel_match_key(name), MatchKind::kName, result, found) ||
-        try_key(by_bare_name_, bare_match_key(name), MatchKind::kBareName, result, found) ||
+    if (try_key(by_mangled_, mangled, "mangled name", result, found) ||
+        try_key(by_name_, kernel_match_key(name), "name", result, found) ||
+        try_key(by_bare_name_, bare_match_key(name), "bare name", result, found) ||
         (is_function_name(name) &&
-         try_key(by_function_, function_match_key(name), MatchKind::kFunction, result, found))) {
+         try_key(by_function_, function_match_key(name), "function name", result, found))) {
       return;
     }
-    if (found.match_reason.empty()) {
-      found.match_reason = "no kernel of the recording has this name";
+    if (found.row.match_reason.empty()) {
+      found.row.match_reason = "no kernel of the recording has this name";
     }
   }
 
  private:
   // True if decided, one way or the other.
-  bool try_key(const Index& index, const std::string& key, MatchKind kind,
-               const CounterResult& result, KernelCounters& found) const {
+  bool try_key(const Index& index, const std::string& key, const char* kind,
+               const CounterResult& result, Profiled& found) const {
     const auto at = index.find(key);
     if (key.empty() || at == index.end()) {
       return false;
@@ -128,28 +139,29 @@ class Joiner {
     for (const std::size_t i : at->second) {
       const LaunchGroup& group = groups_[i];
       if (is_same_shape(result, group) &&
-          (found.stage.stage.empty() || group.stage == found.stage ||
+          (found.row.stage.stage.empty() || group.stage == found.row.stage ||
            group.stage.kind == RowKind::kUnmarked)) {
         same.push_back(i);
         names.insert(group.kernel_name);
       }
     }
     if (same.empty()) {
-      found.match_reason = found.stage.stage.empty()
-                               ? "the kernel ran, but never with this grid and block"
-                               : fmt::format(
-                                     "the kernel ran, but never with this grid and block "
-                                     "in {}",
-                                     found.stage.text());
+      found.row.match_reason = found.row.stage.stage.empty()
+                                   ? "the kernel ran, but never with this grid and block"
+                                   : fmt::format(
+                                         "the kernel ran, but never with this grid and block "
+                                         "in {}",
+                                         found.row.stage.text());
       return false;
     }
     if (names.size() > 1) {
-      found.match = MatchKind::kAmbiguous;
-      found.match_reason = fmt::format("{} kernels of the recording may be this one", names.size());
+      found.row.match = "ambiguous";
+      found.row.match_reason =
+          fmt::format("{} kernels of the recording may be this one", names.size());
       return true;
     }
-    found.match = kind;
-    found.match_reason.clear();
+    found.row.match = kind;
+    found.row.match_reason.clear();
     found.groups = std::move(same);
     return true;
   }
@@ -200,71 +212,65 @@ double factor_between(double a, double b) {
   return a > 0 && b > 0 ? std::max(a / b, b / a) : INFINITY;
 }
 
-// SM clock under ncu: locked clocks alone slow a kernel by as much.
-void compare_clocks(const KernelCounters& kernel, const std::optional<double>& clock_hz,
-                    Representativeness& judged) {
-  judged.ncu_clock_hz = clock_hz;
-  const std::optional<double>& boost_hz = kernel.roofs.boost_clock_hz;
-  if (clock_hz && boost_hz && *boost_hz > 0) {
-    judged.clock_fraction = std::min(*clock_hz / *boost_hz, 1.0);
+// Whether the measurement is valid for the launches, and why.
+void judge(const Together& group, Profiled& profiled) {
+  CounterRow& row = profiled.row;
+  row.confidence = "low";
+  // Locked clocks alone slow a kernel by as much.
+  const std::optional<double>& boost_hz = profiled.roofs.boost_clock_hz;
+  if (row.ncu_sm_clock_hz && boost_hz && *boost_hz > 0) {
+    row.ncu_clock_fraction = std::min(*row.ncu_sm_clock_hz / *boost_hz, 1.0);
   }
-}
-
-Representativeness judge(const KernelCounters& kernel, const std::optional<double>& clock_hz,
-                         const Together& group) {
-  const RooflineInput& input = kernel.input;
-  Representativeness judged;
-  compare_clocks(kernel, clock_hz, judged);
-  if (!input.duration_ns) {
-    judged.reason = "ncu recorded no duration to compare";
-    return judged;
+  if (!row.ncu_duration_ns) {
+    row.confidence_reason = "ncu recorded no duration to compare";
+    return;
   }
-  const double ncu_ns = *input.duration_ns;
-  judged.slowdown = group.median_ns > 0
-                        ? std::optional(ncu_ns / static_cast<double>(group.median_ns))
-                        : std::nullopt;
+  const double ncu_ns = *row.ncu_duration_ns;
+  const auto median_ns = static_cast<double>(group.median_ns);
+  if (group.median_ns > 0) {
+    row.slowdown_under_ncu = ncu_ns / median_ns;
+  }
   if (ncu_ns * kFasterThanFastest < static_cast<double>(group.min_ns) ||
       ncu_ns > static_cast<double>(group.max_ns) * kSlowerThanSlowest) {
-    judged.confidence = JoinConfidence::kWithheld;
-    judged.reason = fmt::format(
+    row.confidence = kWithheld;
+    row.confidence_reason = fmt::format(
         "under ncu it took {:.1f} us, in the recording {:.1f} to {:.1f} us: another problem size",
         ncu_ns / 1e3, static_cast<double>(group.min_ns) / 1e3,
         static_cast<double>(group.max_ns) / 1e3);
-    return judged;
+    return;
   }
   // At the workload's clock it would take between this and the measured time.
-  const double at_boost_ns = ncu_ns * judged.clock_fraction.value_or(1);
-  const auto median_ns = static_cast<double>(group.median_ns);
+  const double at_boost_ns = ncu_ns * row.ncu_clock_fraction.value_or(1);
   const double factor =
       median_ns >= at_boost_ns && median_ns <= ncu_ns
           ? 1
           : std::min(factor_between(ncu_ns, median_ns), factor_between(at_boost_ns, median_ns));
   const double spread =
       factor_between(static_cast<double>(group.min_ns), static_cast<double>(group.max_ns));
-  judged.reason = fmt::format("{:.2f} times as long under ncu as in the recording",
-                              judged.slowdown.value_or(0));
-  if (judged.clock_fraction) {
-    judged.reason += fmt::format(" at {:.0f} % of the boost clock", *judged.clock_fraction * 100);
+  row.confidence_reason = fmt::format("{:.2f} times as long under ncu as in the recording",
+                                      row.slowdown_under_ncu.value_or(0));
+  if (row.ncu_clock_fraction) {
+    row.confidence_reason +=
+        fmt::format(" at {:.0f} % of the boost clock", *row.ncu_clock_fraction * 100);
   }
   if (!group.has_shape && spread > kDisturbedFactor) {
-    judged.reason += "; the summary mixes launches of different shapes";
+    row.confidence_reason += "; the summary mixes launches of different shapes";
   } else if (spread > kDisturbedFactor * kDisturbedFactor) {
-    judged.reason += fmt::format("; its launches differ by a factor of {:.1f}", spread);
+    row.confidence_reason += fmt::format("; its launches differ by a factor of {:.1f}", spread);
   } else if (factor <= kSameFactor) {
-    judged.confidence = JoinConfidence::kHigh;
+    row.confidence = "high";
   } else if (factor <= kDisturbedFactor) {
-    judged.confidence = JoinConfidence::kMedium;
-    judged.reason += ", as locked clocks and flushed caches make it";
+    row.confidence = "medium";
+    row.confidence_reason += ", as locked clocks and flushed caches make it";
   }
-  return judged;
 }
 
 // If several results represent one group, the one nearest to its median keeps it.
-void settle_claims(const std::vector<LaunchGroup>& groups, std::vector<KernelCounters>& kernels) {
+void settle_claims(const std::vector<LaunchGroup>& groups, std::vector<Profiled>& profiled) {
   std::unordered_map<std::size_t, std::pair<double, std::size_t>> best;
-  for (std::size_t k = 0; k < kernels.size(); ++k) {
-    for (const std::size_t group : kernels[k].groups) {
-      const double distance = factor_between(kernels[k].input.duration_ns.value_or(0),
+  for (std::size_t k = 0; k < profiled.size(); ++k) {
+    for (const std::size_t group : profiled[k].groups) {
+      const double distance = factor_between(profiled[k].row.ncu_duration_ns.value_or(0),
                                              static_cast<double>(groups[group].median_ns));
       const auto [at, is_new] = best.try_emplace(group, distance, k);
       if (!is_new && distance < at->second.first) {
@@ -272,148 +278,158 @@ void settle_claims(const std::vector<LaunchGroup>& groups, std::vector<KernelCou
       }
     }
   }
-  for (std::size_t k = 0; k < kernels.size(); ++k) {
-    const std::size_t before = kernels[k].groups.size();
-    std::erase_if(kernels[k].groups, [&](std::size_t group) { return best.at(group).second != k; });
-    if (before > 0 && kernels[k].groups.empty()) {
-      kernels[k].match_reason = "another result of the same launches is nearer to their median";
+  for (std::size_t k = 0; k < profiled.size(); ++k) {
+    const std::size_t before = profiled[k].groups.size();
+    std::erase_if(profiled[k].groups,
+                  [&](std::size_t group) { return best.at(group).second != k; });
+    if (before > 0 && profiled[k].groups.empty()) {
+      profiled[k].row.match_reason =
+          "another result of the same launches is nearer to their median";
     }
   }
 }
 
-std::vector<StageCoverage> coverage_of(const Analysis& analysis,
-                                       const std::vector<KernelCounters>& kernels) {
+std::vector<StageCoverage> coverage_of(const Analysis& analysis) {
   std::vector<StageCoverage> rows;
-  StageCoverage whole{"total", 0, analysis.kernel_ns};
-  const auto row_of = [&](const std::string& stage) -> StageCoverage& {
-    const auto at = std::find_if(rows.begin(), rows.end(),
-                                 [&](const StageCoverage& row) { return row.stage == stage; });
-    return at != rows.end() ? *at : rows.emplace_back(StageCoverage{stage, 0, 0});
-  };
+  StageCoverage whole{"total", 0, analysis.capture.kernel_ns};
   for (const LaunchGroup& group : analysis.launch_groups) {
-    row_of(group.stage.text()).kernel_ns += group.total_ns;
-  }
-  for (const KernelCounters& kernel : kernels) {
-    for (const std::size_t i : kernel.groups) {
-      if (kernel.covered_ns > 0) {
-        const LaunchGroup& group = analysis.launch_groups[i];
-        row_of(group.stage.text()).covered_ns += group.total_ns;
-        whole.covered_ns += group.total_ns;
-      }
+    const std::string& stage = group.stage.text();
+    auto row = std::ranges::find(rows, stage, &StageCoverage::stage);
+    if (row == rows.end()) {
+      row = rows.insert(rows.end(), StageCoverage{stage, 0, 0});
     }
+    const std::int64_t covered_ns = group.counters ? group.total_ns : 0;
+    row->kernel_ns += group.total_ns;
+    row->covered_ns += covered_ns;
+    whole.covered_ns += covered_ns;
   }
   rows.push_back(whole);
   return rows;
 }
 
-// A row of the kernel table gets the result that covers most of its time.
-void mark_records(std::vector<KernelCounters>& kernels, Analysis& analysis) {
-  std::map<std::tuple<std::string, std::string, std::string>, KernelRow*> records;
-  const auto device_of = [&](const LaunchGroup& group) {
-    return analysis.is_summary ? std::string() : group.gpu;
-  };
-  for (KernelRow& record : analysis.kernels) {
-    records[{record.kernel_name, record.stage.text(), analysis.is_summary ? "" : record.device}] =
-        &record;
+// A row of the kernel table gets the bound of the result that covers most of its time.
+void mark_kernels(Analysis& analysis) {
+  std::map<std::tuple<std::string_view, RowName, std::string_view>, KernelRow*> rows;
+  for (KernelRow& row : analysis.kernels) {
+    rows[{row.kernel_name, row.stage, row.device}] = &row;
   }
-  std::map<KernelRow*, std::int64_t> largest;
-  for (std::size_t k = 0; k < kernels.size(); ++k) {
-    for (const std::size_t i : kernels[k].groups) {
-      const LaunchGroup& group = analysis.launch_groups[i];
-      const auto at = records.find({group.kernel_name, group.stage.text(), device_of(group)});
-      if (at == records.end()) {
-        continue;
-      }
-      // ncu shortens names beyond recognition; the recording's are complete.
-      kernels[k].short_name = at->second->short_name;
-      if (kernels[k].covered_ns == 0) {
-        continue;
-      }
-      at->second->covered_ns += group.total_ns;
-      if (group.total_ns > largest[at->second]) {
-        largest[at->second] = group.total_ns;
-        at->second->counters = k;
-      }
+  for (const LaunchGroup& group : analysis.launch_groups) {  // by total time
+    const auto at = rows.find({group.kernel_name, group.stage, group.gpu});
+    if (!group.counters || at == rows.end()) {
+      continue;
+    }
+    KernelRow& row = *at->second;
+    row.covered_ns += group.total_ns;
+    if (row.bound.empty()) {
+      const std::string& bound = analysis.counters->kernels[*group.counters].bound;
+      row.bound = bound.empty() ? bound_name(BoundBy::kUnknown) : bound;
     }
   }
 }
 
-void add_short_names(std::vector<KernelCounters>& kernels) {
+// ncu shortens names beyond recognition; the recording's are complete.
+void add_short_names(const std::vector<KernelRow>& kernels, std::vector<CounterRow>& rows) {
+  std::map<std::string_view, std::string_view> recorded;
+  for (const KernelRow& kernel : kernels) {
+    recorded[kernel.kernel_name] = kernel.short_name;
+  }
   std::set<std::string> distinct;
-  for (const KernelCounters& kernel : kernels) {
-    distinct.insert(kernel.kernel_name);
+  for (const CounterRow& row : rows) {
+    distinct.insert(row.kernel_name);
   }
   const std::vector<std::string> names(distinct.begin(), distinct.end());
   const std::vector<std::string> short_names = short_kernel_names(names);
-  for (KernelCounters& kernel : kernels) {
-    const auto at = std::lower_bound(names.begin(), names.end(), kernel.kernel_name);
-    kernel.short_name = short_names[static_cast<std::size_t>(at - names.begin())];
+  for (CounterRow& row : rows) {
+    const auto known = recorded.find(row.matched_kernel);
+    const auto at = std::lower_bound(names.begin(), names.end(), row.kernel_name);
+    row.short_name = known != recorded.end()
+                         ? known->second
+                         : short_names[static_cast<std::size_t>(at - names.begin())];
+  }
+}
+
+// What the recording knows of a result, before it is joined.
+Profiled profiled_of(const Counters& counters, const CounterResult& result,
+                     const std::vector<GpuSpec>& gpus) {
+  Profiled profiled{{}, roofline_input(counters, result), roofs_of(counters, result, gpus), {}};
+  CounterRow& row = profiled.row;
+  row.kernel_name = name_of(counters, result);
+  row.stage = stage_of(counters, result);
+  row.device_name = counters.strings[result.device_name];
+  // Without a launch shape, grid and block stay empty.
+  if (result.shape) {
+    const auto& [grid, block] = *result.shape;
+    row.grid = {grid[0], grid[1], grid[2]};
+    row.block = {block[0], block[1], block[2]};
+  }
+  row.match = "none";
+  row.ncu_duration_ns = profiled.input.duration_ns;
+  row.ncu_sm_clock_hz = sm_clock_hz(counters, result);
+  row.roofline = profiled.input;
+  row.roofline.roof_source = profiled.roofs.source;
+  return profiled;
+}
+
+// The launches that a result represents, whether it may, and what bounds them.
+void complete_row(const Analysis& analysis, Profiled& profiled) {
+  CounterRow& row = profiled.row;
+  const Together group = together(profiled.groups, analysis.launch_groups);
+  if (!profiled.groups.empty()) {
+    row.matched_kernel = analysis.launch_groups[profiled.groups.front()].kernel_name;
+    judge(group, profiled);
+    if (row.confidence == kWithheld) {
+      return;
+    }
+    // A summary's median is over all shapes and says nothing about this launch.
+    if (group.has_shape) {
+      profiled.input.workload_duration_ns = static_cast<double>(group.median_ns);
+    }
+    row.covered_ns = group.total_ns;
+    row.covered_fraction = fraction_of(group.total_ns, analysis.capture.kernel_ns);
+  }
+  const Roofline judged = roofline(profiled.input, profiled.roofs);
+  row.roofline = judged;
+  row.bound = judged.bound == BoundBy::kUnknown ? "" : bound_name(judged.bound);
+  row.bound_reason = judged.reason;
+  if (const auto sol_fraction = judged.sol_fraction(); sol_fraction && !profiled.groups.empty()) {
+    row.winnable_ns = winnable_of(group, *sol_fraction);
   }
 }
 
 }  // namespace
 
-const char* match_name(MatchKind kind) {
-  static constexpr const char* kNames[] = {"none", "ambiguous", "mangled name",
-                                           "name", "bare name", "function name"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
-const char* confidence_name(JoinConfidence confidence) {
-  static constexpr const char* kNames[] = {"high", "medium", "low", "withheld"};
-  return kNames[static_cast<std::size_t>(confidence)];
-}
-
 void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, Analysis& analysis) {
-  JoinedCounters joined;
-  joined.tool_version = counters.tool_version;
-  joined.clock_control = counters.clock_control;
+  std::vector<Profiled> profiled;
   const Joiner joiner(counters, analysis);
   for (const CounterResult& result : counters.results) {
-    if (result.is_range) {
-      continue;  // counters of many launches represent none of them
+    if (!result.is_range) {  // counters of many launches represent none of them
+      joiner.match(result, profiled.emplace_back(profiled_of(counters, result, gpus)));
     }
-    KernelCounters& kernel = joined.kernels.emplace_back();
-    kernel.kernel_name = name_of(counters, result);
-    kernel.stage = stage_of(counters, result);
-    kernel.device_name = counters.strings[result.device_name];
-    kernel.shape = result.shape;
-    kernel.input = roofline_input(counters, result);
-    kernel.roofs = roofs_of(counters, result, gpus);
-    kernel.representativeness.ncu_clock_hz = sm_clock_hz(counters, result);
-    joiner.match(result, kernel);
   }
   // Groups are settled before judging, so that no time is covered twice.
-  settle_claims(analysis.launch_groups, joined.kernels);
-  for (KernelCounters& kernel : joined.kernels) {
-    if (kernel.groups.empty()) {
-      kernel.roofline = roofline(kernel.input, kernel.roofs);
-      continue;
-    }
-    const Together group = together(kernel.groups, analysis.launch_groups);
-    kernel.representativeness = judge(kernel, kernel.representativeness.ncu_clock_hz, group);
-    if (kernel.representativeness.confidence == JoinConfidence::kWithheld) {
-      continue;
-    }
-    // A summary's median is over all shapes and says nothing about this launch.
-    if (group.has_shape) {
-      kernel.input.workload_duration_ns = static_cast<double>(group.median_ns);
-    }
-    kernel.roofline = roofline(kernel.input, kernel.roofs);
-    kernel.covered_ns = group.total_ns;
-    if (kernel.roofline.sol_fraction) {
-      kernel.winnable_ns = winnable_of(group, *kernel.roofline.sol_fraction);
-    }
+  settle_claims(analysis.launch_groups, profiled);
+  for (Profiled& one : profiled) {
+    complete_row(analysis, one);
   }
-  std::stable_sort(
-      joined.kernels.begin(), joined.kernels.end(),
-      [](const KernelCounters& a, const KernelCounters& b) { return a.covered_ns > b.covered_ns; });
-  add_short_names(joined.kernels);
-  joined.coverage = coverage_of(analysis, joined.kernels);
-  mark_records(joined.kernels, analysis);
+  std::stable_sort(profiled.begin(), profiled.end(), [](const Profiled& a, const Profiled& b) {
+    return a.row.covered_ns > b.row.covered_ns;
+  });
+  CountersRow& joined = analysis.counters.emplace();
+  joined.tool_version = counters.tool_version;
+  joined.clock_control = counters.clock_control;
+  for (Profiled& one : profiled) {
+    for (const std::size_t group : one.groups) {
+      if (one.row.covered_ns > 0) {
+        analysis.launch_groups[group].counters = joined.kernels.size();
+      }
+    }
+    joined.kernels.push_back(std::move(one.row));
+  }
+  add_short_names(analysis.kernels, joined.kernels);
+  joined.coverage = coverage_of(analysis);
+  mark_kernels(analysis);
   analysis.diagnostics.insert(analysis.diagnostics.end(), counters.diagnostics.begin(),
                               counters.diagnostics.end());
-  analysis.counters = std::move(joined);
 }
 
 }  // namespace gpuwhy

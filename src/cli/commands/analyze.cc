@@ -252,9 +252,9 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
 
 Command analyze_command() {
   auto options = std::make_shared<AnalyzeOptions>();
-  Command command;
-  command.name = "analyze";
-  command.summary = "Analyze a recording: findings, stages, where time went, kernels";
+  Command command =
+      command_of("analyze", "Analyze a recording: findings, stages, where time went, kernels",
+                 options, run_analyze);
   command.options = {
       required({"FILE", "", recording_kinds(true) + ", or a bundle; several: ranks of one job",
                 &options->files}),
@@ -296,7 +296,6 @@ Command analyze_command() {
       "  gpuwhy analyze rank0.sqlite rank1.sqlite --model llama_3_1_8b\n"
       "  gpuwhy analyze run.sqlite --requests requests.jsonl --slo ttft=500ms,itl=50ms\n"
       "  gpuwhy analyze huge.sqlite --memory-need\n";
-  command.run = [options](Context& context) { return run_analyze(*options, context); };
   return command;
 }
 

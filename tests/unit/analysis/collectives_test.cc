@@ -34,7 +34,7 @@ const Rules kRules = {{{"communication", {"nccl"}}}, {}};
 
 Collectives collectives_of(const Profile& made) {
   return find_collectives(*made.trace, made.rules, made.stages, made.attribution, made.structure,
-                          made.analysis.capture_start_ns);
+                          made.analysis.capture.start_ns);
 }
 
 std::vector<std::string> words_of(const Collectives& collectives) {

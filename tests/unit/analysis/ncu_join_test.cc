@@ -77,7 +77,7 @@ Analysis recording(std::vector<LaunchGroup> groups) {
     record.device = "cuda:0";
     record.total_ns = one.total_ns;
     analysis.kernels.push_back(record);
-    analysis.kernel_ns += one.total_ns;
+    analysis.capture.kernel_ns += one.total_ns;
   }
   analysis.launch_groups = std::move(groups);
   return analysis;
@@ -98,7 +98,7 @@ struct Profiled {
     result.metrics.push_back({counters.strings.intern(metric), {}, value});
   }
 
-  const JoinedCounters& join(Analysis& analysis) {
+  const CountersRow& join(Analysis& analysis) {
     complete_results(counters);
     join_counters(counters, {}, analysis);
     return *analysis.counters;
@@ -111,10 +111,10 @@ TEST(Join, MangledNamesWin) {
   Profiled profiled;
   // ncu's demangled name says g, its mangled one says f.
   profiled.add("g(int)", 1000).mangled_name = profiled.counters.strings.intern("_Z1fi");
-  const JoinedCounters& found = profiled.join(analysis);
+  const CountersRow& found = profiled.join(analysis);
   ASSERT_EQ(found.kernels.size(), 1U);
-  EXPECT_EQ(found.kernels[0].match, MatchKind::kMangled);
-  EXPECT_EQ(found.kernels[0].groups, std::vector<std::size_t>{0});
+  EXPECT_EQ(found.kernels[0].match, "mangled name");
+  EXPECT_EQ(analysis.launch_groups[0].counters, 0U);
   EXPECT_EQ(analysis.kernels[0].covered_ns, 1000);
   EXPECT_EQ(analysis.kernels[1].covered_ns, 0);
 }
@@ -124,9 +124,10 @@ TEST(Join, GridAndBlockMustAgree) {
   Profiled profiled;
   profiled.add("f(int)", 900, 16);
   profiled.add("f(int)", 900, 99);
-  const JoinedCounters& found = profiled.join(analysis);
-  EXPECT_EQ(found.kernels[0].groups, std::vector<std::size_t>{1});
-  EXPECT_EQ(found.kernels[1].match, MatchKind::kUnmatched);
+  const CountersRow& found = profiled.join(analysis);
+  EXPECT_EQ(analysis.launch_groups[0].counters, std::nullopt);
+  EXPECT_EQ(analysis.launch_groups[1].counters, 0U);
+  EXPECT_EQ(found.kernels[1].match, "none");
   EXPECT_NE(found.kernels[1].match_reason.find("grid and block"), std::string::npos);
   EXPECT_EQ(found.coverage.back().covered_ns, 900);
   EXPECT_EQ(found.coverage.back().kernel_ns, 1900);
@@ -138,9 +139,9 @@ TEST(Join, AmbiguousStaysAmbiguous) {
       recording({group("f<a<b>, c>(int)", 1000, 1), group("f<a<b, c>>(int)", 900, 1)});
   Profiled profiled;
   profiled.add("f<a<b>, c>(int)", 1000);
-  const JoinedCounters& found = profiled.join(analysis);
-  EXPECT_EQ(found.kernels[0].match, MatchKind::kAmbiguous);
-  EXPECT_TRUE(found.kernels[0].groups.empty());
+  const CountersRow& found = profiled.join(analysis);
+  EXPECT_EQ(found.kernels[0].match, "ambiguous");
+  EXPECT_EQ(found.kernels[0].matched_kernel, "");
   EXPECT_EQ(found.coverage.back().covered_ns, 0);
 }
 
@@ -152,8 +153,9 @@ TEST(Join, TheStageOfAnNvtxRangeMustAgree) {
   StringPool& strings = profiled.counters.strings;
   result.ranges.push_back(
       {strings.intern("LLM"), strings.intern("decode_step"), 1, RangeKind::kPushPop});
-  const JoinedCounters& found = profiled.join(analysis);
-  EXPECT_EQ(found.kernels[0].groups, std::vector<std::size_t>{1});
+  const CountersRow& found = profiled.join(analysis);
+  EXPECT_EQ(analysis.launch_groups[0].counters, std::nullopt);
+  EXPECT_EQ(analysis.launch_groups[1].counters, 0U);
   ASSERT_EQ(found.coverage.size(), 3U);
   EXPECT_EQ(found.coverage[0].covered_ns, 0);
   EXPECT_EQ(found.coverage[1].covered_ns, 900);
@@ -179,16 +181,16 @@ TEST(Join, ConfidenceFollowsTheDurations) {
     profiled.add("f(int)", ncu_ns);
     return profiled.join(analysis).kernels[0];
   };
-  EXPECT_EQ(judged(1000, 900, 1000, 1100).representativeness.confidence, JoinConfidence::kHigh);
-  EXPECT_EQ(judged(1600, 900, 1000, 1100).representativeness.confidence, JoinConfidence::kMedium);
-  EXPECT_EQ(judged(3000, 900, 1000, 1100).representativeness.confidence, JoinConfidence::kLow);
-  EXPECT_EQ(judged(1000, 100, 1000, 5000).representativeness.confidence, JoinConfidence::kLow);
-  const KernelCounters withheld = judged(9000, 900, 1000, 1100);
-  EXPECT_EQ(withheld.representativeness.confidence, JoinConfidence::kWithheld);
+  EXPECT_EQ(judged(1000, 900, 1000, 1100).confidence, "high");
+  EXPECT_EQ(judged(1600, 900, 1000, 1100).confidence, "medium");
+  EXPECT_EQ(judged(3000, 900, 1000, 1100).confidence, "low");
+  EXPECT_EQ(judged(1000, 100, 1000, 5000).confidence, "low");
+  const CounterRow withheld = judged(9000, 900, 1000, 1100);
+  EXPECT_EQ(withheld.confidence, "withheld");
   EXPECT_EQ(withheld.covered_ns, 0);
-  EXPECT_EQ(withheld.roofline.bound, BoundBy::kUnknown);
-  EXPECT_NE(withheld.representativeness.reason.find("another problem size"), std::string::npos);
-  EXPECT_EQ(judged(100, 900, 1000, 1100).representativeness.confidence, JoinConfidence::kWithheld);
+  EXPECT_EQ(withheld.bound, "");
+  EXPECT_NE(withheld.confidence_reason.find("another problem size"), std::string::npos);
+  EXPECT_EQ(judged(100, 900, 1000, 1100).confidence, "withheld");
 }
 
 TEST(Join, LockedClocksExplainASlowdown) {
@@ -198,11 +200,11 @@ TEST(Join, LockedClocksExplainASlowdown) {
     CounterResult& result = profiled.add("f(int)", 1600);
     profiled.set(result, "smsp__cycles_elapsed.avg.per_second", clock_hz);
     profiled.set(result, "device__attribute_max_gpu_frequency_khz", 2'000'000);
-    return profiled.join(analysis).kernels[0].representativeness;
+    return profiled.join(analysis).kernels[0];
   };
-  EXPECT_EQ(confidence(2e9).confidence, JoinConfidence::kMedium);
-  EXPECT_EQ(confidence(1.2e9).confidence, JoinConfidence::kHigh);
-  EXPECT_DOUBLE_EQ(*confidence(1.2e9).clock_fraction, 0.6);
+  EXPECT_EQ(confidence(2e9).confidence, "medium");
+  EXPECT_EQ(confidence(1.2e9).confidence, "high");
+  EXPECT_DOUBLE_EQ(*confidence(1.2e9).ncu_clock_fraction, 0.6);
 }
 
 TEST(Join, TheNearestOfSeveralResultsStandsForAGroup) {
@@ -210,10 +212,10 @@ TEST(Join, TheNearestOfSeveralResultsStandsForAGroup) {
   Profiled profiled;
   profiled.add("f(int)", 1900);
   profiled.add("f(int)", 1050);
-  const JoinedCounters& found = profiled.join(analysis);
+  const CountersRow& found = profiled.join(analysis);
   EXPECT_EQ(found.coverage.back().covered_ns, 1000);
-  EXPECT_EQ(found.kernels[0].input.duration_ns, 1050);
-  EXPECT_TRUE(found.kernels[1].groups.empty());
+  EXPECT_EQ(found.kernels[0].ncu_duration_ns, 1050);
+  EXPECT_EQ(found.kernels[1].matched_kernel, "");
 }
 
 TEST(Join, ATruncatedNameAndAFunctionNameFindTheirKernel) {
@@ -223,16 +225,16 @@ TEST(Join, ATruncatedNameAndAFunctionNameFindTheirKernel) {
   Profiled profiled;
   profiled.add("f", 1000);
   profiled.add("g", 900);
-  const JoinedCounters& found = profiled.join(analysis);
-  EXPECT_EQ(found.kernels[0].match, MatchKind::kFunction);
-  EXPECT_EQ(found.kernels[1].match, MatchKind::kAmbiguous);
+  const CountersRow& found = profiled.join(analysis);
+  EXPECT_EQ(found.kernels[0].match, "function name");
+  EXPECT_EQ(found.kernels[1].match, "ambiguous");
 }
 
 TEST(Join, AWholeNameIsNotFoundByItsFunction) {
   Analysis analysis = recording({group("void cutlass::Kernel2<gemm_16x16>(T1::Params)", 1000, 1)});
   Profiled profiled;
   profiled.add("void Kernel2<gemm_32x32>(Params)", 1000);
-  EXPECT_EQ(profiled.join(analysis).kernels[0].match, MatchKind::kUnmatched);
+  EXPECT_EQ(profiled.join(analysis).kernels[0].match, "none");
 }
 
 TEST(Join, WhatCanBeWonIsWhatTheNearestCeilingLeaves) {
@@ -241,8 +243,8 @@ TEST(Join, WhatCanBeWonIsWhatTheNearestCeilingLeaves) {
   CounterResult& result = profiled.add("f(int)", 100'000);
   profiled.set(result, "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", 75);
   profiled.set(result, "sm__throughput.avg.pct_of_peak_sustained_elapsed", 20);
-  const KernelCounters& kernel = profiled.join(analysis).kernels[0];
-  EXPECT_EQ(kernel.roofline.bound, BoundBy::kMemory);
+  const CounterRow& kernel = profiled.join(analysis).kernels[0];
+  EXPECT_EQ(kernel.bound, "memory");
   EXPECT_DOUBLE_EQ(*kernel.winnable_ns, 250'000);
 }
 

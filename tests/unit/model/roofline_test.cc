@@ -14,7 +14,7 @@ RooflineInput busy(double dram, double compute) {
   RooflineInput input;
   input.duration_ns = 100'000;
   input.dram_fraction = dram;
-  input.compute_fraction = compute;
+  input.sm_fraction = compute;
   return input;
 }
 
@@ -31,7 +31,7 @@ TEST(Roofline, AnyLevelOfMemoryCounts) {
   const Roofline result = roofline(input, roofs());
   EXPECT_EQ(result.bound, BoundBy::kMemory);
   EXPECT_EQ(result.memory_level, "l2");
-  EXPECT_DOUBLE_EQ(*result.sol_fraction, 0.9);
+  EXPECT_DOUBLE_EQ(*result.sol_fraction(), 0.9);
 }
 
 TEST(Roofline, FarFromBothCeilingsIsLatency) {
@@ -98,13 +98,13 @@ TEST(Roofline, MemoryShareFromBytesWhereTheProfilerGaveNone) {
 TEST(Roofline, NoCountersNoClass) {
   const Roofline result = roofline(RooflineInput(), roofs());
   EXPECT_EQ(result.bound, BoundBy::kUnknown);
-  EXPECT_FALSE(result.sol_fraction);
+  EXPECT_FALSE(result.sol_fraction());
   EXPECT_NE(result.reason.find("n/a"), std::string::npos);
 }
 
 TEST(Roofline, NeverClamps) {
   RooflineInput input = busy(1.3, 0.1);
-  EXPECT_DOUBLE_EQ(*roofline(input, roofs()).sol_fraction, 1.3);
+  EXPECT_DOUBLE_EQ(*roofline(input, roofs()).sol_fraction(), 1.3);
 }
 
 }  // namespace

@@ -59,12 +59,12 @@ StageTimes times(const std::string& stage) {
 Analysis whole(const std::string& name = "gemv_kernel") {
   Analysis analysis;
   analysis.capture.has_cuda = true;
-  analysis.capture.format.name = "nsys SQLite";
+  analysis.capture.format_name = "nsys SQLite";
   analysis.capture.tool_version = name;
   analysis.capture.messages = {name};
-  analysis.capture_ns = 30'000'000;
-  analysis.kernel_ns = 12'000'000;
-  analysis.stage_source = "NVTX domain LLM";
+  analysis.capture.duration_ns = 30'000'000;
+  analysis.capture.kernel_ns = 12'000'000;
+  analysis.capture.stage_source = "NVTX domain LLM";
   for (const char* stage : {"prefill", "decode", "vision"}) {
     StageRow row;
     row.stage = row_name(stage);
@@ -85,10 +85,10 @@ Analysis whole(const std::string& name = "gemv_kernel") {
                        .busy_ns = 12'000'000,
                        .num_kernels = 40,
                        .busy_stage = {}}};
-  LedgerRow ledger{row_name("decode"), "cuda:0", 3, {}};
-  ledger.ledger.window_ns = 15'000'000;
-  ledger.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = 5'000'000;
-  ledger.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kLaunchLate)] = 10'000'000;
+  LedgerRow ledger{{}, row_name("decode"), "cuda:0", 3};
+  ledger.window_ns = 15'000'000;
+  ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = 5'000'000;
+  ledger.buckets_ns[static_cast<std::size_t>(Bucket::kLaunchLate)] = 10'000'000;
   analysis.ledgers = {ledger};
   KernelRow kernel;
   kernel.kernel_name = kernel.short_name = name;
@@ -97,6 +97,7 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   kernel.device = "cuda:0";
   kernel.total_ns = 12'000'000;
   kernel.calls = 40;
+  kernel.kernel_fraction = 1;
   analysis.kernels = {kernel};
   analysis.families = {{"gemv", 12'000'000, 40}, {"other", 1, 1}};
   analysis.unmatched_names = {name};
@@ -132,16 +133,16 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   efficiency.stages = {stage};
   efficiency.notes = {name};
   analysis.efficiency = efficiency;
-  JoinedCounters counters;
+  CountersRow counters;
   counters.tool_version = name;
-  KernelCounters measured;
+  CounterRow measured;
   measured.kernel_name = measured.short_name = name;
   measured.covered_ns = 12'000'000;
-  measured.groups = {0};
+  measured.covered_fraction = 1;
+  measured.confidence = "low";
   measured.winnable_ns = 1e6;
   counters.kernels = {measured};
   counters.coverage = {{"decode", 12'000'000, 12'000'000}, {"total", 12'000'000, 12'000'000}};
-  analysis.launch_groups.resize(1);
   analysis.counters = counters;
   analysis.diagnostics = {{"open_range", Severity::kWarning, 1, name}};
   analysis.findings = find_findings(analysis, {});
@@ -395,14 +396,14 @@ TEST(Report, AStepSummaryIsNeverTooLong) {
   EXPECT_THAT(text, HasSubstr("left out"));
 }
 
-KernelMetrics kernel_on(const std::string& device, const std::vector<ShapeTotal>& sizes) {
-  KernelMetrics row;
+KernelRow kernel_on(const std::string& device, const std::vector<ShapeRow>& sizes) {
+  KernelRow row;
   row.kernel_name = row.short_name = "gemm";
   row.device = device;
   row.stage = row_name("decode");
   row.kernel_fraction = 0.5;
   row.num_shapes = static_cast<std::int64_t>(sizes.size());
-  for (const ShapeTotal& size : sizes) {
+  for (const ShapeRow& size : sizes) {
     row.shapes.push_back(size.shape);
     row.calls += size.calls;
     row.total_ns += size.total_ns;
@@ -419,15 +420,15 @@ TEST(Report, SizesOfAKernelAreAddedUpOverGpus) {
   SectionOptions options;
   options.is_terminal = true;
   const auto text = [&] { return terminal_text(terminal_document(metrics, options), {200}); };
-  const ShapeTotal small{"1x1x1", 10, 1000, 100, 100};
-  const ShapeTotal large{"9x1x1", 10, 100'000, 10'000, 10'000};
+  const ShapeRow small{{10, 1000, 100, 100}, "1x1x1"};
+  const ShapeRow large{{10, 100'000, 10'000, 10'000}, "9x1x1"};
   metrics.kernels = {kernel_on("cuda:0", {large, small}), kernel_on("cuda:1", {small})};
   EXPECT_THAT(text(), HasSubstr("10 calls of 10.0 us, 20 of 100 ns\n"));
   metrics.kernels = {kernel_on("cuda:0", {large}), kernel_on("cuda:1", {small})};
   EXPECT_THAT(text(), HasSubstr("10 calls of 10.0 us, 10 of 100 ns\n"));
   // Two sizes on each GPU are four sizes in all.
-  const ShapeTotal other{"3x1x1", 1, 200, 200, 200};
-  const ShapeTotal fourth{"4x1x1", 1, 150, 150, 150};
+  const ShapeRow other{{1, 200, 200, 200}, "3x1x1"};
+  const ShapeRow fourth{{1, 150, 150, 150}, "4x1x1"};
   metrics.kernels = {kernel_on("cuda:0", {large, small}), kernel_on("cuda:1", {other, fourth})};
   EXPECT_THAT(text(), HasSubstr("10 calls of 10.0 us, 10 of 100 ns, 1 of 200 ns, 1 more"));
 }
@@ -435,7 +436,7 @@ TEST(Report, SizesOfAKernelAreAddedUpOverGpus) {
 TEST(Report, ASavingIsWorthHoursOfADayOnlyWhereItIsAShareOfAllTime) {
   Metrics metrics = whole_metrics();
   Finding finding;
-  finding.id = "launch_bound";
+  finding.id = FindingId::kLaunchBound;
   finding.saving_ns = 250'000'000;
   finding.window_ns = 1'000'000'000;
   finding.stage = row_name("steady");
@@ -512,9 +513,9 @@ TEST(Stakeholder, KernelsWithoutAGpuAreGpuWork) {
   Metrics metrics;
   metrics.capture.file = "kernels.csv";
   metrics.capture.kernel_ns = 1'000'000;
-  metrics.verdict = "1.00 ms of kernels.";
+  metrics.verdict.sentence = "1.00 ms of kernels.";
   EXPECT_THAT(markdown_text(stakeholder_document(metrics, {})), HasSubstr("without GPU work"));
-  KernelMetrics kernel;
+  KernelRow kernel;
   kernel.kernel_name = kernel.short_name = "gemm";
   kernel.total_ns = 1'000'000;
   metrics.kernels = {kernel};
@@ -562,7 +563,7 @@ TEST(Report, ReportAndKernelsHaveAsManyKernels) {
 TEST(Report, AKernelOfTwoStagesIsOneRowOfAFileAndOneOfTwoGpusIsTwo) {
   Metrics metrics = whole_metrics();
   metrics.kernels.assign(3, metrics.kernels.at(0));
-  for (KernelMetrics& kernel : metrics.kernels) {
+  for (KernelRow& kernel : metrics.kernels) {
     kernel.kernel_name = kernel.short_name = "gemm";
     kernel.device = "cuda:0";
     kernel.total_ns = 1'000'000;
@@ -588,9 +589,9 @@ TEST(Stakeholder, OnePartOfAJobStandsForAllOfItsGpus) {
   metrics.devices[0].num_kernels = 10;
   metrics.capture.world_size = 64;
   metrics.findings.resize(1);
-  metrics.findings[0].id = "launch_bound";
+  metrics.findings[0].id = FindingId::kLaunchBound;
   metrics.findings[0].is_blocker = false;
-  metrics.findings[0].confidence = "low";
+  metrics.findings[0].confidence = Confidence::kLow;
   metrics.findings[0].saving_ns = 500'000'000;
   metrics.findings[0].window_ns = 1'000'000'000;
   SectionOptions options;
@@ -630,13 +631,14 @@ TEST(Stakeholder, ARecordingWithoutAGpuHasItsDateAndItsEndings) {
   metrics.capture.file = "cpu.sqlite";
   metrics.capture.recorded = "2026-11-02 14:03:05 UTC";
   metrics.capture.tool = "Nsight Systems";
-  metrics.verdict = "No CUDA activity was recorded. nsys says: not started correctly.";
+  metrics.verdict.sentence = "No CUDA activity was recorded. nsys says: not started correctly.";
+  metrics.verdict.told = 0;
   Finding blocker;
-  blocker.id = "no_gpu_activity";
+  blocker.id = FindingId::kNoGpuActivity;
   blocker.is_blocker = true;
   blocker.sentence = "no CUDA activity was recorded. nsys says: not started correctly.";
-  blocker.next = "gpuwhy doctor checks driver and tools";
-  blocker.confidence = "high";
+  blocker.advice.text = "gpuwhy doctor checks driver and tools";
+  blocker.confidence = Confidence::kHigh;
   metrics.findings = {blocker};
   const std::string text = markdown_text(stakeholder_document(metrics, {}));
   EXPECT_THAT(text,
@@ -653,15 +655,15 @@ TEST(Stakeholder, ARecordingWithoutAGpuHasItsDateAndItsEndings) {
 TEST(Report, AnOpportunityHasItsEffortAndRiskAndTheOrderIsExplained) {
   Metrics metrics = whole_metrics();
   Finding finding;
-  finding.id = "launch_bound";
+  finding.id = FindingId::kLaunchBound;
   finding.stage = row_name("steady");
   finding.saving_ns = 250;
   finding.window_ns = 1000;
-  finding.confidence = "high";
-  finding.next = "launch fewer";
+  finding.confidence = Confidence::kHigh;
+  finding.advice.text = "launch fewer";
   metrics.findings = {finding, finding};
-  metrics.findings[1].id = "fusion";
-  metrics.findings[1].next = "fuse them (after launch_bound)";
+  metrics.findings[1].id = FindingId::kFusion;
+  metrics.findings[1].advice = {.text = "fuse them", .after = FindingId::kLaunchBound};
   const Document document = section_document(metrics, {"findings"}, {});
   for (const std::string& text : {markdown_text(document), html_text(document)}) {
     EXPECT_THAT(text, HasSubstr("Effort: a setting, or days in own code. Risk: low."));
@@ -676,18 +678,18 @@ TEST(Report, AnOpportunityHasItsEffortAndRiskAndTheOrderIsExplained) {
 TEST(Stakeholder, SaysWhichPointItsSpeedUpIsOf) {
   Metrics metrics = whole_metrics();
   Finding finding;
-  finding.id = "host_work";
+  finding.id = FindingId::kHostWork;
   finding.stage = row_name("steady");
   finding.saving_ns = 200'000'000;
   finding.window_ns = 1'000'000'000;
-  finding.confidence = "high";
-  finding.next = "load data while the GPU works";
+  finding.confidence = Confidence::kHigh;
+  finding.advice.text = "load data while the GPU works";
   metrics.findings = {finding, finding};
-  metrics.findings[1].id = "fusion";
+  metrics.findings[1].id = FindingId::kFusion;
   metrics.findings[1].saving_ns = 400'000'000;
-  metrics.findings[1].confidence = "low";
-  metrics.findings[1].next = "also fixed by host_work: torch.compile";
-  metrics.verdict =
+  metrics.findings[1].confidence = Confidence::kLow;
+  metrics.findings[1].advice = {.text = "torch.compile", .same_as = FindingId::kHostWork};
+  metrics.verdict.sentence =
       "cuda:0 waited ('enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__').";
   const std::string text = markdown_text(stakeholder_document(metrics, {}));
   EXPECT_THAT(text, HasSubstr("Up to 1.25 times as fast, if the first point below were solved "
@@ -738,7 +740,8 @@ TEST(Report, TheSummaryNamesNoDeviceAndNoRule) {
   Metrics metrics = whole_metrics();
   metrics.devices.resize(1);
   metrics.devices[0].device = "cuda:0";
-  metrics.verdict = "cuda:0 was busy 20 % of 1 s. Top opportunity: launch_bound, up to 2x faster.";
+  metrics.verdict = {Verdict::Kind::kBusy, "cuda:0", "was busy 20 % of 1 s."};
+  metrics.verdict.top = {FindingId::kLaunchBound, ", up to 2x faster."};
   EXPECT_THAT(markdown_text(stakeholder_document(metrics, {})),
               HasSubstr("\nThe GPU was busy 20 % of 1 s.\n"));
   metrics.devices.resize(2);
@@ -749,12 +752,13 @@ TEST(Report, TheSummaryNamesNoDeviceAndNoRule) {
 TEST(Report, TheSummaryTellsTheTimeOfAProgramUnlessItFailed) {
   Metrics metrics;
   metrics.aggregates.program_ns = 700'000'000;
-  metrics.verdict = "There is no recording: the program exited with code 1.";
+  metrics.verdict.sentence = "There is no recording: the program exited with code 1.";
+  metrics.verdict.told = 0;
   Finding blocker;
-  blocker.id = "no_gpu_activity";
+  blocker.id = FindingId::kNoGpuActivity;
   blocker.is_blocker = true;
   blocker.sentence = "there is no recording: the program exited with code 1";
-  blocker.next = "fix the program";
+  blocker.advice.text = "fix the program";
   metrics.findings = {blocker};
   const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
   EXPECT_THAT(text(), HasSubstr("The program runs for 700 ms without a profiler."));
@@ -766,9 +770,10 @@ TEST(Report, TheSummaryTellsTheTimeOfAProgramUnlessItFailed) {
 TEST(Report, OnlyTheTerminalNamesTheRuleOfTheTopOpportunity) {
   Metrics metrics = whole_metrics();
   Finding finding;
-  finding.id = "launch_bound";
+  finding.id = FindingId::kLaunchBound;
   metrics.findings = {finding};
-  metrics.verdict = "cuda:0 was idle. Top opportunity: launch_bound, up to 2x faster.";
+  metrics.verdict.sentence = "cuda:0 was idle.";
+  metrics.verdict.top = {FindingId::kLaunchBound, ", up to 2x faster."};
   SectionOptions options;
   EXPECT_THAT(markdown_text(section_document(metrics, {"summary"}, options)),
               HasSubstr("Top opportunity: The GPU waits for the processor to hand it work, up to"));

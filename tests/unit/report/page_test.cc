@@ -17,8 +17,8 @@ namespace {
 Metrics metrics_with(const std::string& name, std::size_t num_kernels) {
   Analysis analysis;
   analysis.capture.has_cuda = true;
-  analysis.kernel_ns = 1000;
-  analysis.capture_ns = 2000;
+  analysis.capture.kernel_ns = 1000;
+  analysis.capture.duration_ns = 2000;
   analysis.devices.push_back(
       {.device = "cuda:0", .name = name, .busy_ns = 1000, .num_kernels = 1, .busy_stage = {}});
   for (std::size_t i = 0; i < num_kernels; ++i) {
@@ -30,6 +30,7 @@ Metrics metrics_with(const std::string& name, std::size_t num_kernels) {
     row.family = "gemm";
     row.total_ns = 1000;
     row.calls = 1;
+    row.kernel_fraction = 1;
     analysis.kernels.push_back(row);
   }
   return metrics_of(analysis);
@@ -134,7 +135,7 @@ TEST(Page, StaysBelowItsBudget) {
   }
   Metrics metrics = metrics_with("gemm", 3000);
   std::size_t shift = 0;
-  for (KernelMetrics& row : metrics.kernels) {
+  for (KernelRow& row : metrics.kernels) {
     row.kernel_name = name.substr(shift % 1000) + std::to_string(state += 12345678910111ULL);
     ++shift;
   }

@@ -1,78 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Field descriptions of efficiency, kernels and counters: see metric_fields.h.
+// What a kernel profiler measured, joined to the launches of a recording.
 #pragma once
 
-#include "report/metrics.h"
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
 #include "results/field.h"
 
 namespace gpuwhy {
 
-template <typename F>
-void describe(const FamilyRow*, F&& f) {
-  using T = FamilyRow;
-  f("family", &T::family, names_row("the family of kernels"));
-  f("total_ns", &T::total_ns,
-    number("ns", "calls", "kernels graphs", "families", "sum over its kernels"));
-  f("calls", &T::calls, number("1", "", "kernels graphs", "families", "launches of its kernels"));
-}
+// GPU time of a stage with counters.
+struct StageCoverage {
+  std::string stage;
+  std::int64_t covered_ns = 0;
+  std::int64_t kernel_ns = 0;
 
-template <typename F>
-void describe(const ShapeTotal*, F&& f) {
-  using T = ShapeTotal;
-  const auto of_shape = [](std::string_view unit, std::string_view text) {
-    return number(unit, "", "kernels calls marks", "kernels.shapes", text);
-  };
-  f("shape", &T::shape, plain("grid and block"));
-  f("calls", &T::calls, of_shape("1", "launches"));
-  f("total_ns", &T::total_ns, of_shape("ns", "sum of their durations"));
-  f("mean_ns", &T::mean_ns, of_shape("ns", "total_ns / calls"));
-  f("min_ns", &T::min_ns, of_shape("ns", "the shortest"));
-  f("max_ns", &T::max_ns, of_shape("ns", "the longest"));
-}
-
-template <typename F>
-void describe(const KernelMetrics*, F&& f) {
-  using T = KernelMetrics;
-  const auto time = [](std::string_view formula, std::string_view text) {
-    return number("ns", "calls", "kernels calls marks", formula, text);
-  };
-  const Field percentile =
-      time("kernels.percentile", "from the histogram, at most an eighth too high");
-  f("kernel_name", &T::kernel_name, plain("the whole name"));
-  f("short_name", &T::short_name, names_row("without what all names share"));
-  f("device", &T::device, names_row("the GPU", 3));
-  f("stage", &T::stage, names_row("the stage it was launched in", 2));
-  f("family", &T::family, plain("the family its name belongs to"));
-  f("total_ns", &T::total_ns,
-    time("kernels.total", "sum of the durations of its launches in that stage on that device"));
-  f("calls", &T::calls, number("1", "", "kernels calls marks", "kernels.total", "launches"));
-  f("mean_ns", &T::mean_ns, time("kernels.mean", "total_ns / calls"));
-  f("kernel_fraction", &T::kernel_fraction,
-    number("fraction", "calls", "kernels", "kernels.share", "total_ns / capture.kernel_ns"));
-  f("min_ns", &T::min_ns, time("kernels.extremes", "the shortest"));
-  f("median_ns", &T::median_ns, percentile);
-  f("p99_ns", &T::p99_ns, percentile);
-  f("max_ns", &T::max_ns, time("kernels.extremes", "the longest"));
-  f("steady_ns", &T::steady_ns,
-    time(
-        "kernels.total",
-        "of total_ns: launches in the steady phase; null if the recording has marks or no such phase"));
-  f("num_shapes", &T::num_shapes,
-    number("1", "calls", "kernels", "kernels.shapes", "different grids and blocks"));
-  f("shapes", &T::shapes, plain("grids and blocks, the first eight"));
-  f("by_shape", &T::by_shape,
-    plain("its launches by grid and block where there are several, the first eight by total time"));
-  f("histogram", &T::histogram,
-    number("1", "calls", "kernels", "kernels.histogram",
-           "step of a logarithmic scale, launches in it"));
-  f("bound", &T::bound, maybe("what bounds most of it"));
-  f("covered_ns", &T::covered_ns,
-    number("ns", "calls", "ncu kernels", "counters.covered",
-           "of total_ns: launches whose counters were measured"));
-  f("covered_fraction", &T::covered_fraction,
-    number("fraction", "calls", "ncu kernels", "counters.covered", "covered_ns / total_ns"));
-}
+  double fraction() const { return fraction_of(covered_ns, kernel_ns); }
+};
 
 template <typename F>
 void describe(const StageCoverage*, F&& f) {
@@ -86,6 +36,12 @@ void describe(const StageCoverage*, F&& f) {
     number("fraction", "", "ncu kernels", "counters.covered", "covered_ns / kernel_ns"));
 }
 
+// Why warps did not issue: one reason, and its share of all cycles that warps were resident.
+struct StallReason {
+  std::string name;  // as ncu spells it: "long_scoreboard"
+  double fraction = 0;
+};
+
 template <typename F>
 void describe(const StallReason*, F&& f) {
   using T = StallReason;
@@ -95,9 +51,37 @@ void describe(const StallReason*, F&& f) {
            "of the cycles of resident warps; issuing is the rest"));
 }
 
+// One profiled launch: its work, the rates it achieved, and the roofs they are compared with.
+// Fractions are relative to the GPU's peak at the clocks of the profiled run.
+struct RooflineRow {
+  std::string dtype;            // that has most FLOPs; "fp16/bf16" if counters do not say
+  std::optional<double> flops;  // of it
+  std::string flops_reason;     // why there are none
+  std::optional<double> dram_bytes;
+  std::optional<double> intensity_flops_per_byte;  // of DRAM
+  std::optional<double> flops_per_s;
+  std::optional<double> dram_bytes_per_s;
+  std::optional<double> l2_bytes_per_s;
+  std::optional<double> l1_bytes_per_s;
+  std::optional<double> roof_flops_per_s;
+  std::optional<double> roof_bytes_per_s;
+  std::string roof_source;                     // "device attributes", "conf/hardware/gpus.yaml"
+  std::optional<double> compute_fraction;      // the larger of ncu's and flops against the roof
+  std::optional<double> memory_fraction;       // of the busiest level
+  std::string memory_level;                    // dram, l2 or l1
+  std::optional<double> no_eligible_fraction;  // cycles without a warp that could issue
+  std::optional<double> theoretical_occupancy_fraction;
+  std::optional<double> achieved_occupancy_fraction;
+  std::optional<double> waves;      // of blocks over the whole GPU
+  std::vector<StallReason> stalls;  // the largest first; empty: not counted
+
+  // Of the nearest ceiling: 1 - this is what can be won.
+  std::optional<double> sol_fraction() const { return std::max(compute_fraction, memory_fraction); }
+};
+
 template <typename F>
-void describe(const RooflineMetrics*, F&& f) {
-  using T = RooflineMetrics;
+void describe(const RooflineRow*, F&& f) {
+  using T = RooflineRow;
   const auto of_launch = [](std::string_view unit) {
     return number(unit, "", "ncu gpus", "counters.roofline",
                   "from ncu's metrics of one launch; ceilings from ncu or the table of GPUs");
@@ -124,9 +108,39 @@ void describe(const RooflineMetrics*, F&& f) {
   f("stalls", &T::stalls, plain("why warps did not issue, the largest first"));
 }
 
+// A launch that ncu profiled, and the launches it represents.
+struct CounterRow {
+  std::string kernel_name;  // as ncu spells it
+  std::string short_name;   // the recording's, where it is found there
+  std::string device_name;
+  RowName stage;  // from the NVTX ranges of the ncu run; without a name: any
+  std::optional<std::array<std::int64_t, 3>> grid;
+  std::optional<std::array<std::int64_t, 3>> block;
+  // The first criterion that applies: "mangled name", "name" (spelt by two tools), "bare name" (but
+  // for return type and parameters), "function name" (which only one kernel has), "ambiguous"
+  // (several kernels it may be) or "none".
+  std::string match;
+  std::string match_reason;  // why none or several
+  std::string matched_kernel;
+  std::int64_t covered_ns = 0;  // of the launches it represents; 0 when withheld
+  double covered_fraction = 0;  // of all kernel time
+  // Whether the measurement of one launch under ncu is valid for those of the recording: high,
+  // medium, low or withheld; empty: it represents none.
+  std::string confidence;
+  std::string confidence_reason;             // a sentence
+  std::optional<double> slowdown_under_ncu;  // ncu's duration by the median of the launches
+  std::optional<double> ncu_duration_ns;
+  std::optional<double> ncu_sm_clock_hz;
+  std::optional<double> ncu_clock_fraction;  // of the boost clock, at which workloads mostly run
+  std::string bound;                         // empty: not known
+  std::string bound_reason;                  // a sentence with the figures that decided
+  std::optional<double> winnable_ns;  // of covered_ns: at most what the nearest ceiling leaves
+  RooflineRow roofline;               // its rates are empty when withheld
+};
+
 template <typename F>
-void describe(const CounterMetrics*, F&& f) {
-  using T = CounterMetrics;
+void describe(const CounterRow*, F&& f) {
+  using T = CounterRow;
   const auto measured = [](std::string_view unit, std::string_view text) {
     return number(unit, "", "ncu", "counters.raw", text);
   };
@@ -162,9 +176,17 @@ void describe(const CounterMetrics*, F&& f) {
   f("roofline", &T::roofline, plain("the launch and the ceilings of its GPU"));
 }
 
+// All counters, joined to a recording.
+struct CountersRow {
+  std::string tool_version;
+  std::string clock_control;
+  std::vector<StageCoverage> coverage;  // by stage; the last row is the sum
+  std::vector<CounterRow> kernels;      // by covered time
+};
+
 template <typename F>
-void describe(const CountersMetrics*, F&& f) {
-  using T = CountersMetrics;
+void describe(const CountersRow*, F&& f) {
+  using T = CountersRow;
   f("tool_version", &T::tool_version, maybe("the version of ncu"));
   f("clock_control", &T::clock_control, maybe("what ncu was told to do with the clocks"));
   f("coverage", &T::coverage, plain("how much of each stage counters cover"));
