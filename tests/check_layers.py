@@ -97,7 +97,6 @@ PARSED_TEXTS_LEFT = {
     "src/report/ci.cc": "likewise: names on a dashboard",
     "src/report/comparison_page.cc": "likewise",
     "src/report/comparison_sections.cc": "likewise",
-    "src/report/fleet_page.cc": "titles and missing parts of a fleet's sections",
     "src/report/html.cc": "a key that is too long is cut",
     "src/report/metric_catalog.cc": "patterns of keys",
     "src/report/run_summary.cc": "a user's budget names a metric",
