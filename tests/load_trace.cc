@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
                       options);
   long long ledger_ns = 0;
   for (const gpuwhy::LedgerRow& row : made.analysis.ledgers) {
-    ledger_ns += row.ledger.sum_ns();
+    ledger_ns += row.sum_ns();
   }
   std::printf("%zu kernels, %lld ns in ledgers\n", made.trace->kernels.size(), ledger_ns);
   return made.trace->kernels.size() > 0 && ledger_ns > 0 ? 0 : 1;

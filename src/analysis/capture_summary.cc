@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <map>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "base/saturated_sum.h"
@@ -54,9 +56,9 @@ Extent extent_of(const Trace& trace) {
   if (const auto& window = trace.capture.window) {
     // Work that begins in a window may end after it. Calls may begin before: they launched its
     // work.
-    extent.end_ns = window->end_ns;
+    extent.end_ns = window->end_ns();
     cover_work(trace, extent);
-    return {window->start_ns, extent.end_ns};
+    return {window->start_ns(), extent.end_ns};
   }
   cover_work(trace, extent);
   cover(trace.api_calls, extent);
@@ -67,8 +69,8 @@ Extent extent_of(const Trace& trace) {
 }
 
 Extent with_marks(Extent extent, const Trace& trace, const Stages& stages) {
-  const bool reach_beyond = std::any_of(
-      stages.instances.begin(), stages.instances.end(), [&](const StageInstance& instance) {
+  const bool reach_beyond =
+      std::ranges::any_of(stages.instances, [&](const StageInstance& instance) {
         return instance.start_ns < extent.start_ns || instance.end_ns > extent.end_ns;
       });
   if (!reach_beyond || trace.capture.window || !stages.are_marked()) {
@@ -84,6 +86,26 @@ Extent with_marks(Extent extent, const Trace& trace, const Stages& stages) {
     }
   }
   return wider;
+}
+
+CaptureRow capture_row(const CaptureInfo& info) {
+  CaptureRow row{info};
+  const std::string& path = info.files.empty() ? info.path : info.files.front().file;
+  row.file = path.substr(path.find_last_of('/') + 1);
+  row.format_name = info.format.name;
+  row.tool = info.format.tool;
+  return row;
+}
+
+std::string recorded_at(const CaptureRow& capture) {
+  constexpr std::int64_t kSecondNs = 1'000'000'000;
+  std::int64_t utc_ns = 0;
+  if (!capture.utc_ns || __builtin_add_overflow(*capture.utc_ns, capture.start_ns, &utc_ns) ||
+      utc_ns <= 0) {
+    return "";
+  }
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC",
+                     fmt::gmtime(static_cast<std::time_t>(utc_ns / kSecondNs)));
 }
 
 std::vector<DeviceRow> summarise_devices(const Trace& trace,
@@ -117,8 +139,7 @@ std::vector<DeviceRow> summarise_devices(const Trace& trace,
         kind == CopyKind::kPageableToDevice || kind == CopyKind::kDeviceToPageable;
     device.pageable_copy_ns += is_pageable ? time_ns : 0;
   }
-  std::sort(devices.begin(), devices.end(),
-            [](const DeviceRow& a, const DeviceRow& b) { return a.device < b.device; });
+  std::ranges::sort(devices, {}, &DeviceRow::device);
   return devices;
 }
 
@@ -157,7 +178,7 @@ std::vector<CopyRow> summarise_copies(const Trace& trace) {
     std::tie(total.direction, total.memory) = words(key.second);
     rows.push_back(std::move(total));
   }
-  std::sort(rows.begin(), rows.end(), [](const CopyRow& a, const CopyRow& b) {
+  std::ranges::sort(rows, [](const CopyRow& a, const CopyRow& b) {
     return std::tie(a.device, b.total_ns, a.direction, a.memory) <
            std::tie(b.device, a.total_ns, b.direction, b.memory);
   });
@@ -192,8 +213,7 @@ std::vector<bool> model_kernels(const Trace& trace, const KernelFamilies& famili
 }
 
 bool has_diagnostic(const Diagnostics& diagnostics, std::string_view kind) {
-  return std::any_of(diagnostics.begin(), diagnostics.end(),
-                     [&](const Diagnostic& one) { return one.kind == kind; });
+  return std::ranges::any_of(diagnostics, [&](const Diagnostic& one) { return one.kind == kind; });
 }
 
 void add_orphans(const Origins& kernels, std::size_t num_kernels, Diagnostics& diagnostics) {

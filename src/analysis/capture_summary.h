@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,12 @@ Extent extent_of(const Trace& trace);
 // The same with the marked stages during which the GPU worked: a step begins on the CPU before its
 // first launch.
 Extent with_marks(Extent extent, const Trace& trace, const Stages& stages);
+
+// What a recording says of itself. What it amounts to is found later.
+CaptureRow capture_row(const CaptureInfo& info);
+
+// The time of day of the capture's start; empty for times that no calendar has.
+std::string recorded_at(const CaptureRow& capture);
 
 // One row per GPU, by name, without its row of the ledger. `busy_ns` is by device.
 std::vector<DeviceRow> summarise_devices(const Trace& trace,

@@ -69,8 +69,8 @@ std::vector<Collective> collectives_of(const Trace& trace, const Rules& rules) {
   const auto order = [](const Collective& a, const Collective& b) {
     return std::tie(a.end_ns, a.start_ns, a.name) < std::tie(b.end_ns, b.start_ns, b.name);
   };
-  if (!std::is_sorted(found.begin(), found.end(), order)) {
-    std::sort(found.begin(), found.end(), order);
+  if (!std::ranges::is_sorted(found, order)) {
+    std::ranges::sort(found, order);
   }
   return found;
 }
@@ -212,9 +212,7 @@ UtcDifference utc_difference(const Clock& a, const Clock& b) {
 
 // Collectives from a time on.
 std::span<const Collective> from(std::span<const Collective> all, std::int64_t start_ns) {
-  const auto first = std::lower_bound(
-      all.begin(), all.end(), start_ns,
-      [](const Collective& one, std::int64_t time_ns) { return one.end_ns < time_ns; });
+  const auto first = std::ranges::lower_bound(all, start_ns, {}, &Collective::end_ns);
   return {first, all.end()};
 }
 
@@ -265,7 +263,7 @@ class Aligner {
   }
 
  private:
-  SourceFile& file(std::size_t i) { return parts_[i].file; }
+  FileRow& file(std::size_t i) { return parts_[i].file; }
 
   // Against the first file of each set of ranks that is known so far.
   bool align_by_collectives(std::size_t i) {
@@ -277,12 +275,12 @@ class Aligner {
       if (match.is_good() && (match.do_wait || is_expected(lead, i, is_small))) {
         const bool is_utc = utc_ns && match.confirms_utc();
         file(i).shift_ns = file(lead).shift_ns + (is_utc ? *utc_ns : match.difference_ns);
-        file(i).clock = file(lead).clock;
-        file(i).clock_source =
+        file(i).clock_number = file(lead).clock_number;
+        file(i).clock =
             is_utc ? fmt::format("UTC time in the file; {} collectives run when those of {} do",
-                                 match.num_together, file(lead).path)
+                                 match.num_together, file(lead).file)
                    : fmt::format("{} collectives end when those of {} do{}", match.num_agreeing,
-                                 file(lead).path,
+                                 file(lead).file,
                                  utc_ns ? fmt::format("; its UTC time is {} off",
                                                       format_duration_ns(std::abs(off_ns)))
                                         : "");
@@ -309,7 +307,7 @@ class Aligner {
     }
     check_same_time(i, *difference_ns);
     file(i).shift_ns = *difference_ns;
-    file(i).clock_source = "UTC time in the file";
+    file(i).clock = "UTC time in the file";
     return true;
   }
 
@@ -323,7 +321,7 @@ class Aligner {
       throw Error(ErrorKind::kUsage,
                   fmt::format("{} and {} were not recorded at the same time: one begins {} after "
                               "the other ends",
-                              file(0).path, file(i).path, format_duration_ns(apart_ns)),
+                              file(0).file, file(i).file, format_duration_ns(apart_ns)),
                   "several files are taken as ranks of one job; analyze others one by one, or "
                   "compare them: gpuwhy compare A B");
     }
@@ -331,13 +329,13 @@ class Aligner {
 
   void leave(std::size_t i) {
     if (i == 0) {
-      file(i).clock_source = "its own";
+      file(i).clock = "its own";
       return;
     }
     file(i).shift_ns = clocks_[0].span.start_ns - clocks_[i].span.start_ns;
-    file(i).clock = static_cast<std::uint32_t>(i);
-    file(i).clock_source = "unknown: shown from the start of the first file";
-    first_left_ = num_left_++ == 0 ? file(i).path : first_left_;
+    file(i).clock_number = static_cast<std::uint32_t>(i);
+    file(i).clock = "unknown: shown from the start of the first file";
+    first_left_ = num_left_++ == 0 ? file(i).file : first_left_;
   }
 
   std::vector<TracePart>& parts_;

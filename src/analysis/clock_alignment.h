@@ -5,7 +5,7 @@
 
 #include "analysis/rank_groups.h"
 #include "analysis/rules.h"
-#include "trace/diagnostics.h"
+#include "results/diagnostic.h"
 #include "trace/join.h"
 
 namespace gpuwhy {

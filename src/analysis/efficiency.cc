@@ -66,9 +66,8 @@ Clocks clocks_of(const Analysis& analysis, const StageRow& stage) {
   for (const LedgerRow& row : analysis.ledgers) {
     if (row.stage == stage.stage) {
       // Time without recorded GPU activity does not measure the model.
-      window_ns += row.ledger.window_ns - row.ledger.unrecorded_before_ns();
-      busy_ns +=
-          row.ledger[Bucket::kCompute] + row.ledger[Bucket::kComm] + row.ledger[Bucket::kCopy];
+      window_ns += row.window_ns - row.unrecorded_before_ns();
+      busy_ns += row.busy_ns();
       ++num_devices;
     }
   }
@@ -425,7 +424,7 @@ std::string model_mismatch(const Analysis& analysis, const Llm& llm) {
       largest = largest == nullptr ? &kernel : largest;
     }
   }
-  const double share = fraction_of(moe_ns, analysis.kernel_ns);
+  const double share = fraction_of(moe_ns, analysis.capture.kernel_ns);
   if (!llm.moe && share >= kLeastShare) {
     return fmt::format(
         "the recording is of another model: {} of its kernel time is kernels of a mixture of experts "
@@ -436,7 +435,7 @@ std::string model_mismatch(const Analysis& analysis, const Llm& llm) {
   const std::string engine = to_lower(analysis.engine);
   const bool is_engine = (engine.starts_with("vllm") || engine.starts_with("sglang") ||
                           engine.starts_with("tensorrt-llm")) &&
-                         analysis.opaque_graph_ns == 0;
+                         analysis.capture.opaque_graph_ns == 0;
   if (llm.moe && moe_ns == 0 && is_engine && num_kernels >= kFewKernels) {
     return fmt::format(
         "the recording is of another model: {} ran no kernel of a mixture of experts, and the model "

@@ -21,7 +21,7 @@ std::vector<std::pair<std::string, std::int64_t>> largest_scopes(
       scopes.emplace_back(scope, time_ns);
     }
   }
-  std::sort(scopes.begin(), scopes.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(scopes, [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
   scopes.resize(std::min(scopes.size(), kMostScopes));
@@ -34,13 +34,13 @@ std::vector<std::pair<std::string, std::int64_t>> largest_scopes(
 
 }  // namespace
 
-KindOfGaps HostChain::gaps_of(const LedgerRow& row, IdleKind kind) {
+KindOfGaps HostChain::gaps_of(std::span<const IdleRow> causes, IdleKind kind) {
   KindOfGaps gaps;
   std::map<std::string, std::int64_t> by_call;
   std::map<std::string, std::int64_t> by_scope;
   std::map<std::string, std::int64_t> gaps_in_scope;
-  for (const IdleRow& cause : row.causes) {
-    if (cause.label.kind != kind || cause.bucket == Bucket::kUnrecorded) {
+  for (const IdleRow& cause : causes) {
+    if (cause.kind != kind || cause.bucket == Bucket::kUnrecorded) {
       continue;
     }
     if (gaps.num_gaps == 0 || cause.first_start_ns < gaps.first_start_ns) {
@@ -51,9 +51,9 @@ KindOfGaps HostChain::gaps_of(const LedgerRow& row, IdleKind kind) {
                                             : std::max(gaps.last_start_ns, cause.last_start_ns);
     gaps.total_ns += cause.total_ns;
     gaps.num_gaps += cause.num_gaps;
-    by_call[cause.label.call] += cause.in_call_ns;
-    by_scope[cause.label.scope] += cause.label.call.empty() ? cause.in_call_ns : cause.total_ns;
-    gaps_in_scope[cause.label.scope] += cause.num_gaps;
+    by_call[cause.call] += cause.in_call_ns;
+    by_scope[cause.scope] += cause.call.empty() ? cause.in_call_ns : cause.total_ns;
+    gaps_in_scope[cause.scope] += cause.num_gaps;
   }
   for (const auto& [call, time_ns] : by_call) {
     if (!call.empty() && time_ns * 2 >= gaps.total_ns && time_ns > gaps.in_call_ns) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,18 +45,17 @@ struct HostChain {
   std::int64_t early_wait_ns = 0;  // of it, before launches that were late
   std::int64_t host_ns = 0;        // the launching thread did not
 
-  // The row must outlive the chain.
-  explicit HostChain(const LedgerRow& row)
-      : wait_ns(row.ledger.host_wait_ns), early_wait_ns(row.ledger.early_wait_ns) {
-    const Ledger& ledger = row.ledger;
-    window_ns = ledger.work_ns();
+  // Of a row and its causes.
+  HostChain(const LedgerRow& row, std::span<const IdleRow> causes)
+      : wait_ns(row.host_wait_ns), early_wait_ns(row.early_wait_ns) {
+    window_ns = row.work_ns();
     for (const Bucket bucket : {Bucket::kCompute, Bucket::kComm, Bucket::kCopy, Bucket::kOtherStage,
                                 Bucket::kUnattributed, Bucket::kGraph}) {
-      gpu_ns += ledger[bucket];
+      gpu_ns += row[bucket];
     }
     host_ns = std::max<std::int64_t>(0, window_ns - wait_ns);
     for (std::size_t kind = 0; kind < kNumIdleKinds; ++kind) {
-      kinds[kind] = gaps_of(row, static_cast<IdleKind>(kind));
+      kinds[kind] = gaps_of(causes, static_cast<IdleKind>(kind));
     }
   }
 
@@ -71,7 +71,7 @@ struct HostChain {
   }
 
  private:
-  static KindOfGaps gaps_of(const LedgerRow& row, IdleKind kind);
+  static KindOfGaps gaps_of(std::span<const IdleRow> causes, IdleKind kind);
 };
 
 }  // namespace gpuwhy

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analysis/analysis.h"
+#include "analysis/capture_summary.h"
 #include "analysis/kernels.h"
 
 namespace gpuwhy {
@@ -33,7 +34,8 @@ LaunchGroup group_of(const KernelSummaryRow& row, std::string family) {
 
 Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
   Analysis analysis;
-  analysis.capture = summary.capture;
+  analysis.capture = capture_row(summary.capture);
+  analysis.capture.recorded = recorded_at(analysis.capture);
   analysis.capture.has_cuda = !summary.rows.empty();
   analysis.diagnostics = summary.diagnostics;
   analysis.diagnostics.insert(analysis.diagnostics.end(), rules.notes.begin(), rules.notes.end());
@@ -57,7 +59,7 @@ Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
     if (row.shape && ++record.num_shapes <= static_cast<std::int64_t>(kMostShapes)) {
       record.shapes.push_back(row.shape->text());
     }
-    analysis.kernel_ns += group.total_ns;
+    analysis.capture.kernel_ns += group.total_ns;
     analysis.launch_groups.push_back(group);
   }
   std::stable_sort(

@@ -118,8 +118,8 @@ void summarise_kernels(const Trace& trace, const KernelFamilies& families, const
     record.device = device_label(trace.devices[key.device]);
     record.stage = stages.name_of(key.stage);
     record.family = std::move(family);
-    analysis.kernel_ns += record.total_ns;
-    analysis.unattributed_ns += key.stage == kNone ? record.total_ns : 0;
+    analysis.capture.kernel_ns += record.total_ns;
+    analysis.capture.unattributed_kernel_ns += key.stage == kNone ? record.total_ns : 0;
     analysis.kernels.push_back(std::move(record));
   };
 
@@ -147,7 +147,7 @@ void summarise_kernels(const Trace& trace, const KernelFamilies& families, const
   }
   for (const auto& [key, row] : graphs) {
     add_record(key, row, "[CUDA graph, recorded as a whole]", std::string(kOpaqueGraph));
-    analysis.opaque_graph_ns += analysis.kernels.back().total_ns;
+    analysis.capture.opaque_graph_ns += analysis.kernels.back().total_ns;
   }
   finish_kernel_table(analysis);
 }
@@ -171,7 +171,7 @@ void finish_kernel_table(Analysis& analysis) {
   const std::map<std::string, std::string> short_names = short_names_of(distinct);
   for (KernelRow& record : analysis.kernels) {
     record.short_name = short_names.at(record.kernel_name);
-    record.kernel_fraction = fraction_of(record.total_ns, analysis.kernel_ns);
+    record.kernel_fraction = fraction_of(record.total_ns, analysis.capture.kernel_ns);
   }
   for (auto& [name, total] : families) {
     analysis.families.push_back(total);
@@ -183,7 +183,7 @@ void finish_kernel_table(Analysis& analysis) {
 
   // If more than a tenth of the time has no family, the names deserve a rule.
   const auto other = families.find(std::string(kOtherFamily));
-  if (other != families.end() && other->second.total_ns * 10 > analysis.kernel_ns) {
+  if (other != families.end() && other->second.total_ns * 10 > analysis.capture.kernel_ns) {
     for (const KernelRow& record : analysis.kernels) {
       const bool is_new =
           std::find(analysis.unmatched_names.begin(), analysis.unmatched_names.end(),

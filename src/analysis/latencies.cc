@@ -68,9 +68,8 @@ bool marks_cover_work(const std::vector<const StageStep*>& steps) {
 bool misses_work(const Analysis& analysis, StageRole role) {
   constexpr double kMostMissing = 0.10;  // of a window
   return std::any_of(analysis.ledgers.begin(), analysis.ledgers.end(), [&](const LedgerRow& row) {
-    const std::int64_t waiting_ns = row.ledger[Bucket::kUnrecorded] - row.ledger.lead_ns;
-    return role_of(row.stage) == role &&
-           fraction_of(waiting_ns, row.ledger.window_ns) > kMostMissing;
+    const std::int64_t waiting_ns = row[Bucket::kUnrecorded] - row.lead_ns;
+    return role_of(row.stage) == role && fraction_of(waiting_ns, row.window_ns) > kMostMissing;
   });
 }
 

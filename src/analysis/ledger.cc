@@ -20,11 +20,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "analysis/busy_row.h"
 #include "analysis/device_work.h"
 #include "analysis/gap_survey.h"
 #include "analysis/gaps.h"
@@ -38,21 +38,6 @@
 #include "trace/filter.h"
 
 namespace gpuwhy {
-
-std::int64_t Ledger::sum_ns() const {
-  return std::accumulate(buckets_ns.begin(), buckets_ns.end(), std::int64_t{0});
-}
-
-void Ledger::add(const Ledger& other) {
-  window_ns += other.window_ns;
-  lead_ns += other.lead_ns;
-  between_ns += other.between_ns;
-  host_wait_ns += other.host_wait_ns;
-  early_wait_ns += other.early_wait_ns;
-  for (std::size_t i = 0; i < kNumBuckets; ++i) {
-    buckets_ns[i] += other.buckets_ns[i];
-  }
-}
 
 void check_conservation(const Ledger& ledger) {
   if (ledger.sum_ns() != ledger.window_ns) {
@@ -100,11 +85,11 @@ class LedgerMaker {
         causes_(input.trace, input.stages, input.attribution),
         all_(input.trace, input.attribution, input.is_communication),
         devices_(work_by_device(input.trace, all_)),
-        is_marked_(std::any_of(input.stages.names.begin(), input.stages.names.end(),
-                               [](const RowName& stage) {
-                                 return stage.kind != RowKind::kUnmarked &&
-                                        role_of(stage) != StageRole::kWarmUp;
-                               })),
+        is_marked_(std::ranges::any_of(input.stages.names,
+                                       [](const RowName& stage) {
+                                         return stage.kind != RowKind::kUnmarked &&
+                                                role_of(stage) != StageRole::kWarmUp;
+                                       })),
         warm_up_end_ns_(is_marked_ ? INT64_MIN : warm_up_end_ns(input.trace, input.stages)),
         windows_of_(input.trace.devices.size()),
         phases_(input.trace.devices.size()) {
@@ -123,12 +108,13 @@ class LedgerMaker {
     for (std::size_t device = 0; device < devices_.size(); ++device) {
       add_device(static_cast<std::uint16_t>(device), result);
     }
-    std::sort(result.capture.begin(), result.capture.end(), has_lower_device);
-    std::stable_sort(result.phases.begin(), result.phases.end(), has_lower_device);
+    std::ranges::sort(result.capture, has_lower_device);
+    std::ranges::stable_sort(result.phases, has_lower_device);
     add_stages(result);
     add_coverage(result);
     for (std::vector<LedgerRow>* rows : {&result.stages, &result.capture, &result.phases}) {
       name_unrecorded_calls(*rows);
+      std::for_each(rows->begin(), rows->end(), set_base);
     }
     return result;
   }
@@ -184,9 +170,8 @@ class LedgerMaker {
     }
     std::vector<std::uint32_t>& windows = windows_of_[device];
     const auto start_of = [&](std::uint32_t i) { return input_.windows[i].start_ns; };
-    std::sort(windows.begin(), windows.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::pair(start_of(a), a) < std::pair(start_of(b), b);
-    });
+    std::ranges::sort(windows, {},
+                      [&](std::uint32_t one) { return std::pair(start_of(one), one); });
     std::size_t num_wholes = 0;
     std::size_t num_windows = 0;
     const auto next = [&](LedgerSpan& window) {
@@ -216,11 +201,10 @@ class LedgerMaker {
   void add_capture(std::uint16_t device, Ledger ledger, const CauseTotals& causes,
                    LedgerResult& result) {
     add_waits(input_.start_ns, input_.end_ns, ledger);
-    result.capture.push_back(
-        {{RowKind::kRecording}, device_name(device), 1, ledger, causes.list(causes_.labels())});
-    // Busy: the device executed something, whichever stage it belongs to.
-    result.busy_ns.push_back(ledger[Bucket::kCompute] + ledger[Bucket::kComm] +
-                             ledger[Bucket::kCopy]);
+    result.capture.push_back({ledger, {RowKind::kRecording}, device_name(device), 1});
+    list_causes(result.capture.back(), causes, result);
+    // The device executed something, whichever stage it belongs to.
+    result.busy_ns.push_back(ledger.busy_ns());
   }
 
   // The window of a stage or step, in two parts, because copies before the first kernel are not
@@ -230,7 +214,7 @@ class LedgerMaker {
     const std::uint32_t stage = stages_.instances[window.instance].stage;
     StageTotals& sum = by_stage_[{stage, window.device}];
     ++sum.row.num_instances;
-    add_waits(window.start_ns, window.end_ns, sum.row.ledger);
+    add_waits(window.start_ns, window.end_ns, sum.row);
     LedgerSpan swept;
     swept.bounds_ns = {window.start_ns,
                        std::clamp(window.gpu_start_ns, window.start_ns, window.end_ns),
@@ -245,9 +229,18 @@ class LedgerMaker {
 
   void add_part(std::uint32_t i, std::uint32_t part, const Ledger& ledger, LedgerResult& result) {
     const StepOnGpu& window = input_.windows[i];
-    by_stage_[{stages_.instances[window.instance].stage, window.device}].row.ledger.add(ledger);
+    by_stage_[{stages_.instances[window.instance].stage, window.device}].row.add(ledger);
     if (part == 1) {
-      result.own_ns[i] = ledger[Bucket::kCompute] + ledger[Bucket::kComm] + ledger[Bucket::kCopy];
+      result.own_ns[i] = ledger.busy_ns();
+    }
+  }
+
+  void list_causes(const LedgerRow& row, const CauseTotals& totals, LedgerResult& result) const {
+    std::vector<IdleRow>& causes = result.causes[{row.stage, row.device}];
+    causes = totals.list(causes_.labels());
+    for (IdleRow& cause : causes) {
+      cause.stage = row.stage;
+      cause.device = row.device;
     }
   }
 
@@ -256,7 +249,7 @@ class LedgerMaker {
     for (auto& [key, totals] : by_stage_) {
       totals.row.stage = stages_.names[key.first];
       totals.row.device = device_name(key.second);
-      totals.row.causes = totals.causes.list(causes_.labels());
+      list_causes(totals.row, totals.causes, result);
     }
     for (std::uint32_t stage = 0; stage < stages_.names.size(); ++stage) {
       const auto first = static_cast<std::ptrdiff_t>(result.stages.size());
@@ -360,9 +353,8 @@ class LedgerMaker {
   // The first work of a GPU that starts at a time or later.
   DeviceWork::const_iterator first_from(std::uint16_t device, std::int64_t time_ns) const {
     const DeviceWork& work = devices_[device];
-    return std::lower_bound(
-        work.begin(), work.end(), time_ns,
-        [&](std::uint32_t one, std::int64_t t) { return all_.start_ns(one) < t; });
+    return std::ranges::lower_bound(work, time_ns, {},
+                                    [&](std::uint32_t one) { return all_.start_ns(one); });
   }
 
   std::pair<DeviceWork::const_iterator, DeviceWork::const_iterator> work_of_phase(
@@ -429,8 +421,8 @@ class LedgerMaker {
     for (LedgerRow& row : rows) {
       const auto found = longest_unrecorded_.find(row.device);
       if (found != longest_unrecorded_.end() &&
-          row.ledger[Bucket::kUnrecorded] >= found->second.gap_ns / 2 &&
-          row.ledger[Bucket::kUnrecorded] / 2 <= found->second.gap_ns) {
+          row[Bucket::kUnrecorded] >= found->second.gap_ns / 2 &&
+          row[Bucket::kUnrecorded] / 2 <= found->second.gap_ns) {
         row.unrecorded_call = found->second.call;
         row.unrecorded_call_ns = found->second.call_ns;
       }
@@ -468,8 +460,7 @@ class LedgerMaker {
   // Time in unrecorded gaps up to some time, as far as the launching thread waited in them.
   std::int64_t unrecorded_waits_ns(std::int64_t time_ns) const {
     const auto after =
-        std::upper_bound(survey_.unrecorded.begin(), survey_.unrecorded.end(), time_ns,
-                         [](std::int64_t t, const UnrecordedGap& one) { return t < one.start_ns; });
+        std::ranges::upper_bound(survey_.unrecorded, time_ns, {}, &UnrecordedGap::start_ns);
     if (after == survey_.unrecorded.begin()) {
       return 0;
     }
@@ -511,12 +502,9 @@ class LedgerMaker {
       return;
     }
     add_waits(start_ns, end_ns, ledger);
-    LedgerRow& row = result.phases.emplace_back();
-    row.stage = {kKinds[part]};
-    row.device = device_name(device);
-    row.num_instances = 1;
-    row.ledger = ledger;
-    row.causes = phases.causes[part]->list(causes_.labels());
+    LedgerRow& row =
+        result.phases.emplace_back(LedgerRow{ledger, {kKinds[part]}, device_name(device), 1});
+    list_causes(row, *phases.causes[part], result);
     row.start_ns = start_ns;
     row.end_ns = end_ns;
     if (row.stage.kind != RowKind::kSteady) {
@@ -568,7 +556,7 @@ class LedgerMaker {
 
   // Length of the union of spans.
   static std::int64_t covered_ns(std::vector<std::pair<std::int64_t, std::int64_t>>& spans) {
-    std::sort(spans.begin(), spans.end());
+    std::ranges::sort(spans);
     std::int64_t covered = 0;
     std::int64_t reach = INT64_MIN;
     for (const auto& [from_ns, to_ns] : spans) {

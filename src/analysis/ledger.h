@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/analysis.h"
@@ -26,6 +29,7 @@ struct LedgerResult {
   // The capture in parts: `startup` until the model works, `steady` while it does, `ending` after
   // its last work. They sum to the capture. Empty if there is almost nothing before and after.
   std::vector<LedgerRow> phases;
+  std::map<std::pair<RowName, std::string>, std::vector<IdleRow>> causes;  // by stage and GPU
   std::vector<LedgerHistory> history;  // of the capture, by device
   std::vector<std::int64_t> busy_ns;   // by device
   std::vector<std::int64_t> own_ns;    // by window: its own work runs

@@ -51,13 +51,16 @@ std::vector<IdleRow> CauseTotals::list(const std::vector<IdleLabel>& labels) con
   for (const std::vector<IdleRow>* totals : {&in_work_, &unrecorded_}) {
     for (std::size_t label = 0; label < totals->size(); ++label) {
       if ((*totals)[label].num_gaps > 0) {
-        causes.push_back((*totals)[label]);
-        causes.back().label = labels[label];
+        IdleRow& cause = causes.emplace_back((*totals)[label]);
+        cause.kind = labels[label].kind;
+        cause.call = labels[label].call;
+        cause.scope = labels[label].scope;
       }
     }
   }
   std::sort(causes.begin(), causes.end(), [](const IdleRow& a, const IdleRow& b) {
-    return std::tie(b.total_ns, a.bucket, a.label) < std::tie(a.total_ns, b.bucket, b.label);
+    return std::tie(b.total_ns, a.bucket, a.kind, a.call, a.scope) <
+           std::tie(a.total_ns, b.bucket, b.kind, b.call, b.scope);
   });
   return causes;
 }

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/busy_row.h"
 #include "analysis/capture_summary.h"
 #include "analysis/compositions.h"
 #include "analysis/counters/ncu_join.h"
@@ -98,9 +99,19 @@ void take_ledgers(LedgerResult ledgers, Analysis& analysis) {
   analysis.ledgers = std::move(ledgers.stages);
   analysis.ledgers.insert(analysis.ledgers.end(), ledgers.phases.begin(), ledgers.phases.end());
   analysis.ledgers.insert(analysis.ledgers.end(), ledgers.capture.begin(), ledgers.capture.end());
+  for (const LedgerRow& row : analysis.ledgers) {
+    std::vector<IdleRow>& causes = ledgers.causes[{row.stage, row.device}];
+    std::move(causes.begin(), causes.end(), std::back_inserter(analysis.idle_causes));
+    causes.clear();
+  }
+  for (DeviceRow& device : analysis.devices) {
+    if (const LedgerRow* row = busy_row_of(analysis, device.device)) {
+      device.busy_stage = row->stage;
+    }
+  }
   analysis.ledger_history = std::move(ledgers.history);
-  analysis.stage_overlap_ns = ledgers.overlap_ns;
-  analysis.outside_ns = ledgers.outside_ns;
+  analysis.capture.stage_overlap_ns = ledgers.overlap_ns;
+  analysis.capture.outside_stages_ns = ledgers.outside_ns;
 }
 
 // What the steps of profile() hand on to each other, beside the profile.
@@ -137,9 +148,10 @@ void find_all_stages(Handover& at) {
   const Extent of_work = extent_of(at.trace);
   stages = find_stages(at.trace, at.made.rules, of_work.start_ns, of_work.end_ns);
   at.extent = with_marks(of_work, at.trace, stages);
-  analysis.capture_start_ns = at.extent.start_ns;
-  analysis.capture_ns = at.extent.end_ns - at.extent.start_ns;
-  analysis.stage_source = stages.source;
+  analysis.capture.start_ns = at.extent.start_ns;
+  analysis.capture.duration_ns = at.extent.end_ns - at.extent.start_ns;
+  analysis.capture.recorded = recorded_at(analysis.capture);
+  analysis.capture.stage_source = stages.source;
   analysis.engine = stages.engine;
   analysis.diagnostics.insert(analysis.diagnostics.end(), stages.notes.begin(), stages.notes.end());
 
@@ -183,7 +195,7 @@ void add_ledgers(Handover& at) {
                              at.is_communication, at.extent.start_ns, at.extent.end_ns,
                              model_kernels(at.trace, at.families), gap_sink_of(at)});
   at.made.analysis.devices =
-      summarise_devices(at.trace, at.ledgers.busy_ns, at.made.analysis.capture_ns);
+      summarise_devices(at.trace, at.ledgers.busy_ns, at.made.analysis.capture.duration_ns);
 }
 
 // Host range, GPU window and period of each step, with times of the ledger.
@@ -191,6 +203,7 @@ void add_steps(Handover& at) {
   const Stages& stages = at.made.stages;
   Analysis& analysis = at.made.analysis;
   analysis.steps = find_steps(at.trace, stages, at.groups, at.windows, at.ledgers.own_ns);
+  analysis.step_rows = summarise_steps(stages.names, analysis.steps);
   analysis.steady_window = mark_steady(stages.names, analysis.steps);
   analysis.rank_groups = summarise_groups(at.trace, at.groups, analysis.steps);
   take_ledgers(std::move(at.ledgers), analysis);
@@ -213,9 +226,10 @@ void count_rows(Handover& at) {
     analysis.graph_names = names;
   }
   analysis.copies = summarise_copies(at.trace);
-  analysis.num_calls = static_cast<std::int64_t>(at.trace.api_calls.size());
-  analysis.num_numbered_calls = count_numbered_calls(at.trace);
-  analysis.num_captured_launches = static_cast<std::int64_t>(at.trace.captured_launches.size());
+  analysis.capture.num_calls = static_cast<std::int64_t>(at.trace.api_calls.size());
+  analysis.capture.num_numbered_calls = count_numbered_calls(at.trace);
+  analysis.capture.num_captured_launches =
+      static_cast<std::int64_t>(at.trace.captured_launches.size());
   add_overlaps(at.trace, at.of_streams);
 }
 
@@ -287,7 +301,7 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   const Stages& stages = profile.stages;
   const Attribution& attribution = profile.attribution;
   Analysis& analysis = profile.analysis;
-  analysis.capture = trace.capture;
+  analysis.capture = capture_row(trace.capture);
   analysis.diagnostics = trace.diagnostics;
   analysis.diagnostics.insert(analysis.diagnostics.end(), profile.rules.notes.begin(),
                               profile.rules.notes.end());
@@ -322,7 +336,8 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   }
   const auto summed = graph.add("kernels", {attributed}, [&] { add_kernels(at); });
   graph.add("operators", {summed}, [&] {
-    analysis.operators = summarise_operators(trace, stages, attribution, analysis.kernel_ns);
+    analysis.operators =
+        summarise_operators(trace, stages, attribution, analysis.capture.kernel_ns);
   });
   graph.add("steady phase", {summed, chained},
             [&] { measure_steady(trace, stages, attribution, at.steady, analysis); });
@@ -341,10 +356,10 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
     analysis.diagnostics.insert(analysis.diagnostics.end(), found.begin(), found.end());
   }
   for (RangeTotal& range : analysis.ranges) {
-    range.longest_start_ns -= range.longest_ns > 0 ? analysis.capture_start_ns : 0;
+    range.longest_start_ns -= range.longest_ns > 0 ? analysis.capture.start_ns : 0;
   }
-  analysis.possible_marks =
-      possible_marks(stages, analysis.ranges, analysis.kernel_ns - analysis.opaque_graph_ns);
+  analysis.possible_marks = possible_marks(
+      stages, analysis.ranges, analysis.capture.kernel_ns - analysis.capture.opaque_graph_ns);
   profile.timeline.layer_maps = std::move(at.layer_maps);
   if (profile.structure.is_found()) {
     add_disagreement(*analysis.structure, analysis.diagnostics);

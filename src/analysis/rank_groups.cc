@@ -30,29 +30,29 @@ constexpr double kLeastShared = 0.9;
 // in one recording.
 constexpr std::size_t kMostGroups = 64;
 
-using Interval = std::pair<std::int64_t, std::int64_t>;
+using CollectiveSpan = std::pair<std::int64_t, std::int64_t>;
 
 // Communication kernels of each process, by start.
-std::vector<std::vector<Interval>> collectives_by_process(
+std::vector<std::vector<CollectiveSpan>> collectives_by_process(
     const Trace& trace, const std::vector<bool>& is_communication) {
-  std::vector<std::vector<Interval>> spans(trace.processes.size());
+  std::vector<std::vector<CollectiveSpan>> spans(trace.processes.size());
   const Kernels& kernels = trace.kernels;
   for (std::size_t row = 0; row < kernels.size(); ++row) {
     if (is_communication[static_cast<std::size_t>(kernels.name[row])]) {
       spans[kernels.process[row]].emplace_back(kernels.start_ns[row], kernels.end_ns[row]);
     }
   }
-  for (std::vector<Interval>& process : spans) {
-    std::sort(process.begin(), process.end());
+  for (std::vector<CollectiveSpan>& process : spans) {
+    std::ranges::sort(process);
   }
   return spans;
 }
 
 // Share of the spans of `a` that overlap one of `b`.
-double shared_part(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+double shared_part(const std::vector<CollectiveSpan>& a, const std::vector<CollectiveSpan>& b) {
   std::size_t shared = 0;
   std::size_t at = 0;
-  for (const Interval& span : a) {
+  for (const CollectiveSpan& span : a) {
     while (at < b.size() && b[at].second <= span.first) {
       ++at;
     }
@@ -75,7 +75,7 @@ std::vector<std::uint16_t> processes_by_device(const Trace& trace,
       order.push_back(static_cast<std::uint16_t>(process));
     }
   }
-  std::sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
+  std::ranges::sort(order, [&](std::uint16_t a, std::uint16_t b) {
     const ProcessInfo& x = trace.processes[a];
     const ProcessInfo& y = trace.processes[b];
     return std::tuple(x.file, device[a], x.pid, a) < std::tuple(y.file, device[b], y.pid, b);
@@ -116,19 +116,19 @@ class RankSigns {
             const std::vector<bool>& is_communication, bool are_several)
       : trace_(trace), marks_(marks) {
     collectives_ = are_several ? collectives_by_process(trace, is_communication)
-                               : std::vector<std::vector<Interval>>(trace.processes.size());
+                               : std::vector<std::vector<CollectiveSpan>>(trace.processes.size());
   }
 
   Relation relation(std::uint16_t first, std::uint16_t process) const {
     if (!are_same_steps(marks_[first], marks_[process])) {
       return Relation::kOtherSteps;
     }
-    const SourceFile& a = file_of(first);
-    const SourceFile& b = file_of(process);
+    const FileRow& a = file_of(first);
+    const FileRow& b = file_of(process);
     if (are_of_two_replicas(a.name, b.name)) {
       return Relation::kOtherReplica;
     }
-    if (a.clock != b.clock) {
+    if (a.clock_number != b.clock_number) {
       return Relation::kNoClock;
     }
     if (shared_part(collectives_[process], collectives_[first]) >= kLeastShared) {
@@ -138,15 +138,15 @@ class RankSigns {
   }
 
  private:
-  const SourceFile& file_of(std::uint16_t process) const {
-    static const SourceFile kUnknown;
-    const std::vector<SourceFile>& files = trace_.capture.files;
+  const FileRow& file_of(std::uint16_t process) const {
+    static const FileRow kUnknown;
+    const std::vector<FileRow>& files = trace_.capture.files;
     return files.empty() ? kUnknown : files[trace_.processes[process].file];
   }
 
   const Trace& trace_;
   const std::vector<std::vector<StepMark>>& marks_;
-  std::vector<std::vector<Interval>> collectives_;
+  std::vector<std::vector<CollectiveSpan>> collectives_;
 };
 
 void group_by_signs(const std::vector<std::uint16_t>& order, const RankSigns& signs,
@@ -224,7 +224,7 @@ std::vector<std::vector<StepMark>> marks_by_process(const Trace& trace, const St
   }
   std::vector<std::vector<StepMark>> marks(timed.size());
   for (std::size_t process = 0; process < timed.size(); ++process) {
-    std::sort(timed[process].begin(), timed[process].end());
+    std::ranges::sort(timed[process]);
     for (const auto& [start_ns, mark] : timed[process]) {
       marks[process].push_back(mark);
     }

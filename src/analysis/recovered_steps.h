@@ -9,8 +9,8 @@
 #include "analysis/attribution.h"
 #include "analysis/stages.h"
 #include "analysis/structure.h"
+#include "results/diagnostic.h"
 #include "results/structure.h"
-#include "trace/diagnostics.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

@@ -83,11 +83,9 @@ class StageFinder {
     nest_steps();
     order_stages();
     stages_.instances.shrink_to_fit();  // they stay until the end
-    std::sort(stages_.instances.begin(), stages_.instances.end(),
-              [](const StageInstance& a, const StageInstance& b) {
-                return std::tuple(a.thread, a.start_ns, -a.end_ns, a.stage) <
-                       std::tuple(b.thread, b.start_ns, -b.end_ns, b.stage);
-              });
+    std::ranges::sort(stages_.instances, {}, [](const StageInstance& one) {
+      return std::tuple(one.thread, one.start_ns, -one.end_ns, one.stage);
+    });
     return std::move(stages_);
   }
 
@@ -138,8 +136,9 @@ class StageFinder {
   // A range that a window cuts has no length of its own: it counts as open.
   void cut_to_window(StageInstance& instance) const {
     if (const auto& window = trace_.capture.window) {
-      instance.is_open |= instance.start_ns < window->start_ns || instance.end_ns > window->end_ns;
-      instance.start_ns = std::max(instance.start_ns, window->start_ns);
+      instance.is_open |=
+          instance.start_ns < window->start_ns() || instance.end_ns > window->end_ns();
+      instance.start_ns = std::max(instance.start_ns, window->start_ns());
       instance.end_ns = std::max(std::min(instance.end_ns, end_ns_), instance.start_ns);
     }
   }
@@ -189,9 +188,8 @@ class StageFinder {
     }
     std::vector<std::uint32_t> order(stages_.names.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::tuple(bool(stages_.is_nested[a]), first[a], stages_.names[a]) <
-             std::tuple(bool(stages_.is_nested[b]), first[b], stages_.names[b]);
+    std::ranges::sort(order, {}, [&](std::uint32_t one) {
+      return std::tuple(bool(stages_.is_nested[one]), first[one], stages_.names[one]);
     });
     Stages sorted;
     std::vector<std::uint32_t> number(order.size());
@@ -260,15 +258,15 @@ Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns
     }
     return std::nullopt;
   };
-  if (StageFinder own(trace, end_ns); rules.num_user_stages > 0 &&
-                                 own.collect(rules.user_source + " and " + kStageRules, by_rule) &&
-                                 has_user_stage) {
+  if (StageFinder own(trace, end_ns);
+      rules.num_user_stages > 0 &&
+      own.collect(rules.user_source + " and " + kStageRules, by_rule) && has_user_stage) {
     return own.finish();
   }
   // Steps that name their sequences say more than marks of stages around them.
   if (StageFinder steps(trace, end_ns); trace.strings.find("LLM") &&
-                                   steps.add_engine_steps(StepUse::kServing) &&
-                                   steps.engine() == kSlotMarkers) {
+                                        steps.add_engine_steps(StepUse::kServing) &&
+                                        steps.engine() == kSlotMarkers) {
     return steps.finish();
   }
   const bool has_stages = finder.collect("NVTX domain LLM", by_domain) ||

@@ -200,6 +200,46 @@ std::vector<StageStep> find_steps(const Trace& trace, const Stages& stages,
   return steps;
 }
 
+std::vector<StepRow> summarise_steps(const std::vector<RowName>& stage_names,
+                                     const std::vector<StageStep>& steps) {
+  std::vector<std::vector<const StageStep*>> by_stage(stage_names.size());
+  for (const StageStep& step : steps) {
+    if (!step.is_open) {
+      by_stage[step.stage].push_back(&step);
+    }
+  }
+  std::vector<StepRow> rows;
+  for (std::size_t i = 0; i < by_stage.size(); ++i) {
+    sort_runs(by_stage[i], [](const StageStep* a, const StageStep* b) {
+      return std::tuple(a->start_ns, a->duration_ns) < std::tuple(b->start_ns, b->duration_ns);
+    });
+    StepRow& row = rows.emplace_back();
+    row.stage = stage_names[i];
+    row.n = static_cast<std::int64_t>(by_stage[i].size());
+    std::vector<std::int64_t> gpu_windows;
+    std::vector<std::int64_t> gpu_work;
+    std::vector<std::int64_t> periods;
+    for (const StageStep* step : by_stage[i]) {
+      if (row.durations_ns.size() < kMostDurations) {
+        row.durations_ns.push_back(step->duration_ns);
+      }
+      if (step->gpu_window_ns) {
+        gpu_windows.push_back(*step->gpu_window_ns);
+        gpu_work.push_back(*step->gpu_work_ns);
+      }
+      if (step->period_ns) {
+        periods.push_back(*step->period_ns);
+      }
+    }
+    row.gpu_window_median_ns = lower_median(std::move(gpu_windows));
+    row.gpu_work_median_ns = lower_median(std::move(gpu_work));
+    row.period_median_ns = lower_median(periods);
+    periods.resize(std::min(kMostDurations, periods.size()));
+    row.periods_ns = std::move(periods);
+  }
+  return rows;
+}
+
 std::string mark_steady(const std::vector<RowName>& stage_names, std::vector<StageStep>& steps) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<StageStep*>> loops;
   for (StageStep& step : steps) {

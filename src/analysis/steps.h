@@ -23,6 +23,10 @@ std::vector<StageStep> find_steps(const Trace& trace, const Stages& stages,
                                   const RankGroups& groups, const std::vector<StepOnGpu>& windows,
                                   const std::vector<std::int64_t>& own_ns);
 
+// Their lengths by stage, in time order, for statistics that need them individually.
+std::vector<StepRow> summarise_steps(const std::vector<RowName>& stage_names,
+                                     const std::vector<StageStep>& steps);
+
 // Marks the steady window of the decode steps of each group. Returns it in words; empty if there
 // are not decode steps.
 std::string mark_steady(const std::vector<RowName>& stage_names, std::vector<StageStep>& steps);

@@ -76,8 +76,12 @@ class WindowMaker {
       refuse_empty();
     }
     keep_only(kept, trace_);
-    trace_.capture.window = {window_.start_ns, window_.end_ns, extent_.start_ns, why_,
-                             is_by_time_,      first_step_};
+    trace_.capture.window = {window_.start_ns - extent_.start_ns,
+                             window_.end_ns - extent_.start_ns,
+                             why_,
+                             extent_.start_ns,
+                             is_by_time_,
+                             first_step_};
   }
 
  private:

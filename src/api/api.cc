@@ -42,9 +42,9 @@ KernelRow kernel_row(const gpuwhy::KernelRow& kernel) {
 }
 
 LedgerRow ledger_row(const gpuwhy::LedgerRow& stage) {
-  LedgerRow row{stage.stage.text(), stage.device, stage.ledger.window_ns, {}};
+  LedgerRow row{stage.stage.text(), stage.device, stage.window_ns, {}};
   for (std::size_t i = 0; i < kNumBuckets; ++i) {
-    row.buckets_ns.emplace_back(kBucketNames[i], stage.ledger.buckets_ns[i]);
+    row.buckets_ns.emplace_back(kBucketNames[i], stage.buckets_ns[i]);
   }
   return row;
 }
@@ -52,13 +52,13 @@ LedgerRow ledger_row(const gpuwhy::LedgerRow& stage) {
 Recording recording_of(const std::string& path, const std::string& rules_file) {
   RecordingOptions options;
   options.rules = rules_file;
-  const Analysis analysis = profile_recording(path, options, this_system()).analysis;
+  const Analysis analysis = profile_recordings({path}, options, this_system()).analysis;
   Recording recording;
   recording.format = analysis.capture.format.name;
-  if (analysis.capture_ns > 0) {  // none in a summary, nor where nothing was recorded
-    recording.capture_ns = analysis.capture_ns;
+  if (analysis.capture.duration_ns > 0) {  // none in a summary, nor where nothing was recorded
+    recording.capture_ns = analysis.capture.duration_ns;
   }
-  recording.kernel_ns = analysis.kernel_ns;
+  recording.kernel_ns = analysis.capture.kernel_ns;
   for (const DeviceRow& device : analysis.devices) {
     recording.devices.push_back(device.device);
   }
@@ -72,7 +72,8 @@ Recording recording_of(const std::string& path, const std::string& rules_file) {
     recording.ledgers.push_back(ledger_row(ledger));
   }
   for (const Finding& finding : analysis.findings.found) {
-    recording.findings.push_back({finding.id, finding.sentence, finding.next, finding.saving_ns});
+    recording.findings.push_back(
+        {word_of(finding.id), finding.sentence, text_of_member(finding.advice), finding.saving_ns});
   }
   for (const Diagnostic& diagnostic : analysis.diagnostics) {
     recording.warnings.push_back(diagnostic.sentence);

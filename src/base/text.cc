@@ -178,7 +178,7 @@ std::string_view last_line(std::string_view text) {
 
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+      std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 std::string shortened_inside(std::string_view text, std::size_t width) {
@@ -262,6 +262,18 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
     place = end;
   }
   return lines;
+}
+
+std::string with_capital(std::string words) {
+  // A command stays as it is typed, and a key as metrics.json has it.
+  const std::string_view first = std::string_view(words).substr(0, words.find(' '));
+  const bool is_key =
+      first.find_first_of("[_") != std::string_view::npos ||
+      first.substr(0, first.find_last_not_of('.') + 1).find('.') != std::string_view::npos;
+  if (!words.empty() && words[0] >= 'a' && words[0] <= 'z' && !is_key && first != "gpuwhy") {
+    words[0] = static_cast<char>(words[0] - 'a' + 'A');
+  }
+  return words;
 }
 
 }  // namespace gpuwhy

@@ -56,4 +56,11 @@ std::string shortened_inside(std::string_view text, std::size_t width);
 // begin with `indent` blanks. A longer word keeps a line of its own. `width` 0: unchanged.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
 
+// Words that begin a sentence: the first letter becomes a capital, except of a command.
+std::string with_capital(std::string words);
+// What ends a sentence: nothing where it has its own.
+inline const char* full_stop(std::string_view sentence) {
+  return sentence.ends_with('.') ? "" : ".";
+}
+
 }  // namespace gpuwhy

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "results/bucket.h"
+#include "results/finding_info.h"
 #include "results/row.h"
 
 namespace gpuwhy {
@@ -107,10 +109,10 @@ struct IdleAmount {
 
 // What a finding of a run says that its fix saves at most.
 struct PromisedSaving {
-  std::string id;  // of the finding
+  FindingId id = FindingId::kUnknown;
   RowName stage;
   std::string device;
-  std::string bucket;  // of the ledger
+  std::optional<Bucket> bucket;  // of the ledger
   std::int64_t saving_ns = 0;
   std::int64_t num_steps = 0;  // over which it was measured
 };

@@ -50,7 +50,7 @@ void sort_rows(std::vector<RowRef>& rows, IsBefore is_before) {
 }
 
 std::int64_t first_time(const Overlay& overlay) {
-  std::int64_t first_ns = std::min<std::int64_t>(0, overlay.analysis().capture_start_ns);
+  std::int64_t first_ns = std::min<std::int64_t>(0, overlay.analysis().capture.start_ns);
   for (const std::int64_t start_ns : overlay.trace().ranges.start_ns) {
     first_ns = std::min(first_ns, start_ns);
   }
@@ -67,11 +67,11 @@ class EventWalk {
         sink_(sink),
         budget_bytes_(budget_bytes),
         limit_bytes_(budget_bytes - std::min(budget_bytes, sink.closing_bytes())),
-        start_ns_(overlay.analysis().capture_start_ns),
-        end_ns_(start_ns_ + overlay.analysis().capture_ns),
+        start_ns_(overlay.analysis().capture.start_ns),
+        end_ns_(start_ns_ + overlay.analysis().capture.duration_ns),
         picture_(sink, static_cast<std::uint32_t>(trace_.devices.size()) + 1, first_time(overlay)) {
     picture_.sizes.start_ns = start_ns_;
-    picture_.sizes.bin_ns = std::max<std::int64_t>(0, overlay.analysis().capture_ns) /
+    picture_.sizes.bin_ns = std::max<std::int64_t>(0, overlay.analysis().capture.duration_ns) /
                                 static_cast<std::int64_t>(SizeHistory::kNumBins) +
                             1;
     for (const StreamInfo& stream : trace_.streams) {

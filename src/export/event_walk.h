@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "export/event_sink.h"
 #include "export/overlay.h"
-#include "trace/diagnostics.h"
+#include "results/diagnostic.h"
 
 namespace gpuwhy {
 

@@ -158,7 +158,7 @@ class ProfileWriter {
         add_sample(record, {family_location(record)}, others, -1);
       }
     }
-    profile_.add_int64(field::kDurationNanos, analysis.capture_ns);
+    profile_.add_int64(field::kDurationNanos, analysis.capture.duration_ns);
     profile_.add_int64(field::kDefaultSampleType, text("gpu_time"));
     profile_.add_int64(
         field::kComment,

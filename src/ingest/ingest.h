@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "results/format.h"
 #include "trace/counters.h"
-#include "trace/format.h"
 #include "trace/kernel_summary.h"
 #include "trace/trace.h"
 #include "trace/trace_outline.h"

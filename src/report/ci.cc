@@ -77,7 +77,7 @@ std::vector<Measure> measures_of(const Metrics& metrics) {
     add_time(stage.kernel_ns, printable(stage.stage.text()) + "/kernels", stage.num_instances,
              measures);
   }
-  for (const LedgerMetrics& row : metrics.ledgers) {
+  for (const LedgerRow& row : metrics.ledgers) {
     add_time(row.window_ns, printable(row.stage.text()) + "/" + printable(row.device) + "/window",
              row.num_instances, measures);
   }
@@ -111,7 +111,7 @@ std::string github_summary(const Metrics& metrics) {
     text = markdown_text(document);
   }
   if (text.size() > kLongestSummary) {
-    text = printable(metrics.verdict).substr(0, kLongestSummary / 2) + "\n";
+    text = printable(text_of_member(metrics.verdict)).substr(0, kLongestSummary / 2) + "\n";
   }
   return left_out == 0 ? text
                        : text + "\n" + std::to_string(left_out) +

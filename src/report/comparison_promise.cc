@@ -13,36 +13,29 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/comparison_parts.h"
-#include "report/opportunity.h"
 #include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
 
-// The kind of waiting for the CPU that a finding is about; empty: several.
-std::string_view kind_of(std::string_view id) {
-  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {{"launch_bound", "launching"},
-                                                                      {"host_work", "host_work"},
-                                                                      {"allocation", "allocating"},
-                                                                      {"blocked_call", "blocked"}};
-  const auto* found = std::ranges::find(kKinds, id, [](const auto& row) { return row.first; });
-  return found == std::end(kKinds) ? std::string_view() : found->second;
-}
-
 // By how much the time that a finding is about fell; 0: it did not, or that is not known.
 std::int64_t fall_of(const PromisedSaving& promise, const LedgerChange& ledger) {
-  if (promise.bucket == "launch_late") {
+  if (promise.bucket == Bucket::kLaunchLate) {
     for (const auto& [bucket, kinds] : ledger.kinds) {
       for (const PartChange& kind : kinds) {
-        if (bucket == promise.bucket && kind.name == kind_of(promise.id)) {
+        if (bucket == word_of(Bucket::kLaunchLate) &&
+            kind.name == word_of(info_of(promise.id).idle)) {
           return -kind.difference_ns();
         }
       }
     }
     return 0;
   }
+  if (!promise.bucket || promise.bucket == Bucket::kCompute) {
+    return 0;
+  }
   for (std::size_t i = 0; i < ledger.base.buckets_ns.size(); ++i) {
-    if (ledger.base.buckets_ns[i].first == promise.bucket && promise.bucket != "compute") {
+    if (ledger.base.buckets_ns[i].first == word_of(*promise.bucket)) {
       return ledger.base.buckets_ns[i].second - ledger.candidate.buckets_ns[i].second;
     }
   }
@@ -126,7 +119,7 @@ std::string promise_sentence(const Comparison& comparison) {
   return fmt::format(
       "The base promised up to {} per {} for \"{}\". That time fell by {} per {}, and a {} is {} "
       "shorter{}: {}.{}",
-      format_duration_ns(static_cast<std::int64_t>(promised_ns)), name, problem_words(kept->id),
+      format_duration_ns(static_cast<std::int64_t>(promised_ns)), name, info_of(kept->id).problem,
       format_duration_ns(most_ns / kept->num_steps), name, name,
       format_duration_ns(static_cast<std::int64_t>(gain_ns)), has_means ? " on average" : "",
       share > 1 ? "more than was promised, so something else changed too"

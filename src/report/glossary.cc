@@ -1,133 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The texts of the glossary. A finding, a bucket or a term that is printed has a row here.
+// The texts of the glossary: a bucket or a term that is printed has a row here, a finding in
+// results/finding_info.h.
 #include "report/glossary.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
+#include "results/bucket.h"
+#include "results/finding_info.h"
 
 namespace gpuwhy {
 namespace {
 
 // clang-format off
 constexpr Term kTerms[] = {
-    {"no_gpu_activity", "finding", "No kernel was recorded, so there is nothing to report about the GPU.",
-     "The recording has no kernel rows. The profiler's own messages are quoted where they say why.",
-     "Run gpuwhy doctor. Profile the process that launches the kernels, with CUDA tracing on."},
-    {"graph_opaque", "finding", "Half of GPU time or more is in CUDA graphs that were recorded as one block each.",
-     "Time of graph launches without node records, over all GPU time.",
-     "Record again with nsys --cuda-graph-trace=node, as gpuwhy run does."},
-    {"graph_capture", "finding", "The recording shows a graph being captured: its kernels were not executed.",
-     "More launches were captured into graphs than kernels ran.",
-     "Use it to name the kernels of the replay: gpuwhy analyze REPLAY --capture-trace THIS."},
-    {"calls_missing", "finding", "Most CUDA API calls are missing, so idle time and its causes mean nothing.",
-     "Correlation ids grow with every call; the file has fewer than one in fifty of them.",
-     "Record again without sampling of events."},
-    {"data_loss", "finding", "The recording is incomplete: events were dropped or the file ends early.",
-     "Messages of the profiler, and the reader's own checks.",
-     "Record a shorter time, or less. nsys: gpuwhy run run.mode=light; PyTorch's profiler: fewer active steps in its schedule."},
-    {"impossible_rows", "finding", "The recording has numbers that cannot be right, so no figure holds.",
-     "More than a hundredth of the kernels, or of the other events, was left out: text where a number belongs, an end before its start, times a "
-     "year away. Or kernels of one stream run at the same time for more than a hundredth of all kernel time.",
-     "Export the recording again, without editing it. If it says the same, record again."},
-    {"launch_bound", "finding", "The GPU waits for the CPU to launch the next kernel, gap after gap.",
-     "Short gaps that end when a launch call returns, while the CPU does nothing else for long. At least 20 gaps and 5 % of the time. "
-     "The saving is all of these gaps, but never more than the CPU's own work lets through.",
-     "Launch fewer, larger kernels or replay CUDA graphs: torch.compile(mode=\"reduce-overhead\"); vLLM without --enforce-eager; SGLang without "
-     "--disable-cuda-graph. A larger batch gives each launch more work."},
-    {"host_work", "finding", "The GPU waits while the CPU does something else: data loading, Python code, I/O, scheduling.",
-     "Gaps of 1 ms and more in which no CUDA call explains the wait. The operator, range or function around them is named. "
-     "The saving is the time in what is named, without a first gap that is longer than all others of several steps.",
-     "Move the named work to another thread, overlap it with GPU work, or do less of it."},
-    {"host_sync", "finding", "The CPU waits for the GPU and only then launches more work, so the GPU runs dry.",
-     "Gaps in which the launching thread is still inside a synchronizing call; also short launch gaps, if the CPU would run ahead without its waits.",
-     "Remove .item(), .cpu(), .tolist(), print(tensor) and torch.cuda.synchronize() from the step; copy with non_blocking=True from pinned memory."},
-    {"allocation", "finding", "The GPU waits while the CPU allocates or frees GPU memory.",
-     "Gaps inside cudaMalloc, cudaFree and their kin. The saving is 0 unless they come repeatedly: PyTorch and other pools allocate once.",
-     "Allocate before the loop or from a pool. In PyTorch look for torch.cuda.empty_cache() and changing sizes."},
-    {"blocked_call", "finding", "The GPU waits for one API call that takes long, often a launch that blocks.",
-     "Gaps in which a call that is neither a wait nor an allocation took most of the time.",
-     "Look for another thread inside the driver, a full launch queue, or module loading."},
-    {"first_use", "finding", "Modules were loaded, compiled or tuned at their first use. It happens once.",
-     "Gaps around the first launch of a kernel, or inside calls that load code. The saving is 0: no later step is faster without it.",
-     "Warm up for a few steps before the profiler starts."},
-    {"idle_at_start", "finding", "A request waits before its first kernel: tokenizing, scheduling, allocating.",
-     "Idle time between the start of prefill and its first kernel, as far as it is the CPU's.",
-     "Do that work before the request reaches the GPU thread."},
-    {"exposed_comm", "finding", "GPUs communicate without computing at the same time.",
-     "Time in which only communication kernels (NCCL, RCCL and others) ran.",
-     "Overlap communication with compute, or send less: larger buckets, smaller groups; for all-reduce, a fused kernel."},
-    {"exposed_copy", "finding", "The GPU copies memory while no kernel runs.",
-     "Time in which only copies or memsets ran, with direction, kind of host memory and GB/s.",
-     "Keep data on the GPU, pin host memory, and copy on a stream of its own."},
-    {"queue_wait", "finding", "Work was launched in time but was blocked by other GPU work.",
-     "Idle time before a kernel that had been launched before the gap began.",
-     "Look for events between streams, another GPU, or another process."},
-    {"started_late", "finding", "A kernel started long after its launch call returned.",
-     "The launch had returned more than 20 us before the kernel began, and the GPU was idle.",
-     "Check for another process on the GPU, lazy module loading, and clocks that do not agree."},
-    {"rank_skew", "finding", "One GPU waits in communication for a slower one.",
-     "A GPU communicates longer than the one that communicates least. Ranks that send different amounts look the same, so confidence is low.",
-     "Compare kernels, copies and CPU time of the late rank with those of the others."},
-    {"graph_idle", "finding", "The GPU is idle between nodes of a CUDA graph.",
-     "Gaps between two nodes of one graph launch. Nodes that were not recorded look the same.",
-     "Record nodes (nsys --cuda-graph-trace=node) and see whether the time stays."},
-    {"unrecorded_work", "finding", "The CPU was waiting for the GPU, but no GPU activity was recorded.",
-     "Idle time that no CPU work explains, typically the rest of an earlier step at the start of a recording.",
-     "Record several consecutive steps."},
-    {"unfused_attention", "finding", "Attention runs as GEMM, softmax, GEMM instead of one fused kernel.",
-     "Sequences of kernels of these families. The saving is all but the two GEMMs, and of these what they take longer than at the GPU's peak, where shapes are recorded.",
-     "PyTorch: F.scaled_dot_product_attention; transformers: attn_implementation=\"sdpa\" or \"flash_attention_2\"."},
-    {"flash_attention_2", "finding", "FlashAttention 2, built for Ampere, runs on a Hopper GPU.",
-     "Kernel names on a GPU of compute capability 9.0. The saving assumes that FlashAttention 3 is twice as fast; its authors measured 1.5 to 2 times.",
-     "Use FlashAttention 3, or cuDNN attention."},
-    {"layout_conversion", "finding", "Images are converted between NCHW and NHWC around convolutions.",
-     "Kernels of cuDNN and MIOpen that do only that, by name. At least 3 % of the time. The saving is all of it.",
-     "PyTorch: model and input .to(memory_format=torch.channels_last); on AMD also PYTORCH_MIOPEN_SUGGEST_NHWC=1."},
-    {"empty_sms", "finding", "Kernels launch fewer blocks than the GPU has SMs, so most of the GPU is empty.",
-     "Grid sizes of kernels longer than 20 us. The saving is the empty share of their time.",
-     "Launch more blocks: a larger batch, split-K, or another kernel."},
-    {"gemm_off_tensor_cores", "finding", "GEMMs or convolutions run on CUDA cores although the GPU has tensor cores.",
-     "Kernel names of cuBLAS, CUTLASS and cuDNN. The saving is bounded by the peaks of this GPU.",
-     "Use bf16 or fp16, or allow TF32: torch.backends.cuda.matmul.allow_tf32 = True."},
-    {"fusion", "finding", "Many memory-bound kernels run back to back and could be fused.",
-     "Chains of pointwise, copy and reduction kernels. The saving is all but one pass over the data per chain, as torch.compile may leave it; names do not tell whether neighbours depend "
-     "on one another, so confidence is low.",
-     "torch.compile, or fused norm, RoPE and activation kernels."},
-    {"sampling", "finding", "Sampling tokens takes a visible share of the step.", "Time of sampling kernels.",
-     "Use one fused sampling kernel, and overlap it with the next step."},
-    {"kv_cache_copy", "finding", "Writing or moving the KV cache takes a visible share of the step.", "Time of KV cache kernels.",
-     "Use paged attention, and avoid swapping the cache inside the step."},
-    {"decode_off_memory_roof", "finding", "Decode kernels move data far below the GPU's memory bandwidth.",
-     "The model's bytes over the GPU's bandwidth, against the time the GPU was busy. Needs --model and a known GPU.",
-     "Look at the top kernels; measure them with ncu."},
-    {"prefill_off_compute_roof", "finding", "Prefill kernels compute far below the GPU's peak.",
-     "The model's FLOPs over the GPU's peak, against the time the GPU was busy. Needs --model and a known GPU.",
-     "Look at the top GEMMs: data type, shapes, batch."},
-    {"low_occupancy", "finding", "A kernel is latency-bound and keeps few warps on each SM.", "Counters of Nsight Compute.",
-     "More blocks, or fewer registers and less shared memory per block."},
-    {"attention_off_roof", "finding", "An attention kernel is far from both roofs of the GPU.", "Counters of Nsight Compute.",
-     "Another attention kernel: FlashAttention 3 on Hopper, FlashInfer, or split-KV decoding."},
-    {"gemv_memory_bound", "finding", "GEMMs or GEMVs are limited by memory bandwidth.", "Counters of Nsight Compute.",
-     "Serve more sequences at once, or store weights in 8 or 4 bits."},
-    {"profiler_overhead", "finding", "The profiler made a stage more than a quarter longer.", "Stage times with and without the profiler.",
-     "Record less: gpuwhy run run.mode=light."},
-    {"first_range_stretch", "finding", "The first instance of a stage took much longer than the others.", "Its length against the mean of the others.",
-     "Warm up before profiling starts; use the steady mean."},
-    {"few_kernels", "finding", "Fewer than 20 kernels ran: too few to say what a step waits for.", "The number of kernels.",
-     "Record a few steps of the workload, after warming up."},
-    {"largest_part", "finding", "Nothing stands out, so the largest kernel family and kernel are named.", "Kernel time by family.",
-     "Name the model (--model) or measure the kernel with ncu (gpuwhy ncu plan)."},
-    {"other_family", "finding", "More than 10 % of the time is in kernels of unknown families.", "Kernel names that no rule matches.",
-     "Add their names to a rules file: --rules FILE."},
-    {"other_gpu_users", "finding", "Other processes used the GPUs when the run began.", "nvidia-smi at the start of the run.",
-     "Run alone, or choose another GPU with CUDA_VISIBLE_DEVICES."},
-    {"clocks_not_locked", "finding", "GPU clocks are not locked, so repeated runs will differ.", "Persistence mode is off.",
-     "sudo nvidia-smi -pm 1, then sudo nvidia-smi --lock-gpu-clocks=MIN,MAX."},
-
     {"compute", "bucket", "A compute kernel of the stage runs.", "Time with at least one such kernel on the GPU.", ""},
     {"comm", "bucket", "Only communication kernels of the stage run.", "Communication that no compute kernel hides.", "See exposed_comm."},
     {"copy", "bucket", "Only copies or memsets of the stage run.", "Copies that no kernel hides.", "See exposed_copy."},
@@ -224,19 +116,24 @@ constexpr BucketLabel kBucketLabels[] = {
     {"tail", "idle after last kernel"},
 };
 
-// A part of a bucket is what a finding says.
+// A part of a bucket is what a finding says: "launch_late.host_work".
 std::string_view term_of_bucket(std::string_view bucket) {
-  constexpr std::pair<std::string_view, std::string_view> kParts[] = {
-      {"launch_late.host_work", "host_work"},
-      {"launch_late.first_use", "first_use"},
-      {"launch_late.allocating", "allocation"},
-      {"launch_late.blocked", "blocked_call"}};
-  for (const auto& [part, finding] : kParts) {
-    if (bucket == part) {
-      return finding;
+  for (const FindingInfo& info : kFindingInfo) {
+    if (info.idle != IdleKind::kNotHost &&
+        bucket == fmt::format("{}.{}", word_of(Bucket::kLaunchLate), word_of(info.idle))) {
+      return info.word;
     }
   }
   return bucket;
+}
+
+std::vector<Term> all_terms() {
+  std::vector<Term> terms;
+  for (const FindingInfo& info : std::span(kFindingInfo).first(kNumFindings)) {
+    terms.push_back({info.word, "finding", info.meaning, info.found, info.advice});
+  }
+  terms.insert(terms.end(), std::begin(kTerms), std::end(kTerms));
+  return terms;
 }
 
 }  // namespace
@@ -249,7 +146,8 @@ std::string term_name(std::string_view word) {
 }
 
 std::span<const Term> glossary() {
-  return kTerms;
+  static const std::vector<Term> kAll = all_terms();
+  return kAll;
 }
 
 const Term* find_term(std::string_view word) {
@@ -271,9 +169,9 @@ const Term* find_term(std::string_view word) {
   // "CUDA graphs", "tensor core": in the singular or plural.
   for (const std::string& form :
        {name, name.ends_with('s') ? name.substr(0, name.size() - 1) : name, name + "s"}) {
-    const auto* found = std::ranges::find(kTerms, std::string_view(form), &Term::name);
-    if (found != std::end(kTerms)) {
-      return found;
+    const auto found = std::ranges::find(glossary(), std::string_view(form), &Term::name);
+    if (found != glossary().end()) {
+      return &*found;
     }
   }
   return nullptr;

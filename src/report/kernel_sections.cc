@@ -315,7 +315,7 @@ Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
   // Without kernels the verdict says why, for example that the recording holds no GPU work.
   if (table.rows.empty()) {
     section.missing = fmt::format("n/a ({}); gpuwhy doctor says what a recording needs",
-                                  printable(metrics.verdict));
+                                  printable(text_of_member(metrics.verdict)));
     return section;
   }
   for (std::size_t i = 0; options.is_terminal && i < table.rows.size(); ++i) {
@@ -430,7 +430,7 @@ Section operators_section(const Metrics& metrics, const SectionOptions& options)
   section.paragraphs.push_back(
       fmt::format("{} of {}, {}; {}. They cover {} of {}.", table.rows.size(),
                   count_of(static_cast<std::int64_t>(operators.rows.size()), "row"),
-                  printable(operators.source), printable(operators.time_of),
+                  printable(operators.source), word_of(operators.time_of),
                   format_fraction(fraction_of(operators.covered_ns, operators.whole_ns)),
                   shown({operators.whole_ns, CellFormat::kDuration, ""})));
   section.tables.push_back(std::move(table));

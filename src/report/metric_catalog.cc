@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -41,7 +42,7 @@ void add_rows(const std::string& keys, const MetricInfo& info, std::vector<Catal
     rows.push_back({keys + "[]", info});
   } else if constexpr (std::is_same_v<T, BucketTimes>) {
     rows.push_back({keys + ".*", info});
-  } else if constexpr (kIsText<T> || std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+  } else if constexpr (kIsText<T> || std::is_arithmetic_v<T>) {
     rows.push_back({keys, info});
   } else {
     rows.push_back({keys, {"", "", "", "", info.text}});
@@ -76,7 +77,11 @@ Json object_schema() {
 }
 
 Json nullable(Json schema) {
-  schema["type"] = Json::array({schema["type"], "null"});
+  if (schema.contains("enum")) {
+    schema["enum"].push_back(nullptr);
+  } else {
+    schema["type"] = Json::array({schema["type"], "null"});
+  }
   return schema;
 }
 
@@ -89,7 +94,7 @@ Json list_schema(const Field& field) {
   if (field.most_items != SIZE_MAX) {
     schema["maxItems"] = field.most_items;
   }
-  return schema;
+  return field.is_null_if_empty ? nullable(schema) : schema;
 }
 
 Json number_schema(const char* type, const Field& field) {
@@ -116,9 +121,13 @@ Json counters_schema() {
 // null.
 template <typename T>
 Json schema_of(const Field& field) {
-  if constexpr (kIsText<T> || std::is_enum_v<T>) {
-    if (!field.words.empty()) {
-      return {{"enum", std::vector<std::string>(field.words.begin(), field.words.end())}};
+  if constexpr (kIsText<T>) {
+    std::span<const char* const> words = field.words;
+    if constexpr (Worded<T>) {
+      words = words.empty() ? words_of(T{}) : words;
+    }
+    if (!words.empty()) {
+      return {{"enum", std::vector<std::string>(words.begin(), words.end())}};
     }
     const Json schema = {{"type", "string"}};
     return field.is_null_if_empty ? nullable(schema) : schema;

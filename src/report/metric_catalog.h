@@ -9,7 +9,7 @@
 
 #include "base/json_fwd.h"
 #include "results/field.h"
-#include "trace/format.h"
+#include "results/format.h"
 
 namespace gpuwhy {
 

@@ -7,20 +7,8 @@
 // docs/metrics.md.
 #pragma once
 
-#include "report/stage_fields.h"
 
 namespace gpuwhy {
-
-inline constexpr const char* kSeverities[] = {"info", "warning", "data_loss", "impossible"};
-
-template <typename F>
-void describe(const Diagnostic*, F&& f) {
-  using T = Diagnostic;
-  f("kind", &T::kind, plain("a stable name"));
-  f("severity", &T::severity, one_of(plain("how bad it is"), kSeverities));
-  f("count", &T::count, number("1", "", "", "data_quality", "rows it is about"));
-  f("sentence", &T::sentence, plain("what was imperfect"));
-}
 
 template <typename F>
 void describe(const Metrics*, F&& f) {

@@ -25,94 +25,10 @@
 
 namespace gpuwhy {
 
-// The part of the recording that was analyzed.
-struct WindowMetrics {
-  std::int64_t from_ns = 0;
-  std::int64_t to_ns = 0;
-  std::string why;
-};
-
-// One of the files of a job that were analyzed together.
-struct FileMetrics {
-  std::string file;
-  std::optional<std::int64_t> rank;
-  std::vector<std::string> devices;
-  std::int64_t shift_ns = 0;
-  bool is_aligned = true;
-  std::string clock;
-};
-
-// The recording as a whole.
-struct CaptureMetrics {
-  std::string command;   // that gpuwhy run ran, without secrets; empty: it is not known
-  std::string file;      // without its folders
-  std::string recorded;  // "2026-11-02 14:03:05 UTC"; empty: the recording does not say
-  std::string format;
-  std::string tool;  // older files do not name it
-  std::string tool_version;
-  std::string schema_version;
-  std::string graph_mode;
-  std::optional<std::int64_t> rank;
-  std::optional<std::int64_t> world_size;
-  std::int64_t start_ns = 0;
-  std::int64_t duration_ns = 0;
-  std::int64_t kernel_ns = 0;
-  std::int64_t unattributed_kernel_ns = 0;
-  std::int64_t opaque_graph_ns = 0;
-  std::int64_t stage_overlap_ns = 0;
-  std::int64_t outside_stages_ns = 0;
-  std::int64_t num_calls = 0;
-  std::int64_t num_numbered_calls = 0;
-  std::int64_t num_captured_launches = 0;
-  std::string stage_source;
-  std::optional<WindowMetrics> window;
-  std::optional<std::vector<FileMetrics>> files;
-};
-
-// Lengths of a stage's instances.
-struct StepRow {
-  RowName stage;
-  std::int64_t n = 0;
-  std::vector<std::int64_t> durations_ns;  // in time order, the first kMostDurations
-  std::optional<std::int64_t> gpu_window_median_ns;
-  std::optional<std::int64_t> gpu_work_median_ns;
-  std::optional<std::int64_t> period_median_ns;
-  std::optional<std::vector<std::int64_t>> periods_ns;  // in time order, the first kMostDurations
-};
-
-// A ledger with its stage and GPU.
-struct LedgerMetrics : Ledger {
-  RowName stage;
-  std::string device;
-  std::int64_t num_instances = 0;
-  std::optional<double> busy_fraction;
-  std::optional<std::int64_t> base_ns;
-};
-// The share in which the GPU computes, communicates or copies for the stage, of the time that
-// shares are of; nullopt without such a time.
-std::optional<double> busy_fraction_of(const LedgerRow& row);
-// The row that says how busy a GPU is: of the only stage that is marked, else of its steady phase,
-// else of the whole capture. nullptr: there is none.
-const LedgerRow* busy_row_of(const Analysis& analysis, const std::string& device);
-
-// Idle time by what the host did.
-struct IdleCauseMetrics {
-  RowName stage;
-  std::string device;
-  std::string bucket;
-  std::string kind;
-  std::string call;
-  std::string scope;
-  std::int64_t num_gaps = 0;
-  std::int64_t total_ns = 0;
-  std::int64_t in_call_ns = 0;
-  std::int64_t longest_ns = 0;
-};
-
 // The whole file.
 struct Metrics {
-  std::string verdict;
-  CaptureMetrics capture;
+  Verdict verdict;
+  CaptureRow capture;
   std::vector<Finding> findings;
   std::vector<SilentRule> silent_rules;
   std::optional<Environment> environment;
@@ -129,8 +45,8 @@ struct Metrics {
   std::optional<std::vector<RankGroupSummary>> rank_groups;
   std::optional<std::vector<StageTimes>> baseline;
   std::optional<std::vector<StageOverhead>> overhead;
-  std::vector<LedgerMetrics> ledgers;
-  std::vector<IdleCauseMetrics> idle_causes;
+  std::vector<LedgerRow> ledgers;
+  std::vector<IdleRow> idle_causes;
   std::optional<Efficiency> efficiency;
   std::vector<FamilyRow> families;
   std::vector<KernelRow> kernels;
@@ -155,8 +71,6 @@ struct UnprofiledRun {
   std::uint64_t num_lost_ranges = 0;
   std::string stage_source;  // empty: no stage is marked
 };
-
-inline constexpr std::size_t kMostDurations = 4096;  // of a stage: they tell the noise of all
 
 // Whether GPU work was recorded. A summary of kernels has some and names no GPU.
 bool has_gpu_work(const Metrics& metrics);
@@ -205,7 +119,5 @@ std::string report_page(const Metrics& metrics, const Timeline& timeline);
 std::string requests_csv(const JoinedRequests& joined);
 std::string late_tokens_csv(const JoinedRequests& joined);
 
-// One sentence: what this recording shows, or why it shows nothing.
-std::string verdict(const Analysis& analysis);
 
 }  // namespace gpuwhy

@@ -4,7 +4,10 @@
 //
 // The file is untrusted: a value of another type than its member is an error that names the key. A
 // null or missing key leaves its member unchanged.
+#include <algorithm>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -14,10 +17,7 @@
 
 namespace gpuwhy {
 
-// Found where JSON of rows is made, by their arguments.
-inline const char* id_of(Severity severity) {
-  return kSeverities[static_cast<std::size_t>(severity)];
-}
+// Found where JSON of rows is made, by its argument.
 inline Json json_form(const std::optional<CountersRow>& counters) {
   return counters ? object_json(*counters)
                   : Json{{"kernels", nullptr}, {"reason", "needs an ncu capture"}};
@@ -70,14 +70,21 @@ void read_integer(const Json& json, std::int64_t& value, const Place& place) {
   value = *number;
 }
 
-void read_severity(const Json& json, Severity& value, const Place& place) {
-  for (std::size_t i = 0; i < std::size(kSeverities); ++i) {
-    if (json == kSeverities[i]) {
-      value = static_cast<Severity>(i);
-      return;
-    }
+// A word of an enumeration. One that may be of a later version says so.
+template <Worded T>
+void read_word(const Json& json, T& value, const Place& place) {
+  const auto words = words_of(value);
+  const auto word = std::ranges::find_if(words, [&](const char* one) { return json == one; });
+  if constexpr (requires { T::kUnknown; }) {
+    value = word == words.end() ? T::kUnknown : static_cast<T>(word - words.begin());
+  } else if (word != words.end()) {
+    value = static_cast<T>(word - words.begin());
+  } else {
+    expect(false,
+           fmt::format("{} or {}", fmt::join(words.first(words.size() - 1), ", "), words.back())
+               .c_str(),
+           place);
   }
-  expect(false, "info, warning, data_loss or impossible", place);
 }
 
 template <typename T>
@@ -98,14 +105,11 @@ void read_value(const Json& json, T& value, const Place& place) {
   if (json.is_null()) {
     return;
   }
-  if constexpr (kIsText<T>) {
+  if constexpr (Worded<T>) {
+    read_word(json, value, place);
+  } else if constexpr (kIsText<T>) {
     expect(json.is_string(), "a text", place);
-    const auto& text = json.get_ref<const std::string&>();
-    if constexpr (std::is_same_v<T, RowName>) {
-      value = row_name(text);
-    } else {
-      value = text;
-    }
+    read_member(json.get_ref<const std::string&>(), value);
   } else if constexpr (std::is_same_v<T, bool>) {
     expect(json.is_boolean(), "true or false", place);
     value = json.get<bool>();
@@ -114,8 +118,6 @@ void read_value(const Json& json, T& value, const Place& place) {
   } else if constexpr (std::is_same_v<T, double>) {
     expect(json.is_number(), "a number", place);
     value = json.get<double>();
-  } else if constexpr (std::is_same_v<T, Severity>) {
-    read_severity(json, value, place);
   } else if constexpr (std::is_same_v<T, std::optional<CountersRow>>) {
     expect(json.is_object(), "an object", place);
     if (const auto kernels = json.find("kernels"); kernels != json.end() && !kernels->is_null()) {

@@ -17,7 +17,6 @@
 #include "base/json.h"
 #include "report/glossary.h"
 #include "report/metrics.h"
-#include "report/opportunity.h"
 #include "report/page.h"
 #include "report/speed.h"
 
@@ -321,9 +320,9 @@ Json timeline_json(const Timeline& timeline, Detail detail, bool has_host,
 // where no other does is not among them.
 Json rules_json() {
   Json rules = Json::array();
-  for (const Term& term : glossary()) {
-    if (term.kind == "finding" && term.name != "largest_part") {
-      rules.push_back({{"id", term.name}, {"title", problem_words(term.name)}});
+  for (const FindingInfo& info : std::span(kFindingInfo).first(kNumFindings)) {
+    if (info.id != FindingId::kLargestPart) {
+      rules.push_back({{"id", info.word}, {"title", info.problem}});
     }
   }
   return rules;

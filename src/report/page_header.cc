@@ -47,12 +47,11 @@ std::string gpus_text(const Metrics& metrics) {
 }  // namespace
 
 PageHeading page_heading(const Metrics& metrics) {
-  const CaptureMetrics& capture = metrics.capture;
+  const CaptureRow& capture = metrics.capture;
   const std::string model = metrics.efficiency ? metrics.efficiency->model : "";
-  const std::string file =
-      capture.files && capture.files->size() > 1
-          ? fmt::format("{} and {} more", capture.file, capture.files->size() - 1)
-          : capture.file;
+  const std::string file = capture.files.size() > 1 ? fmt::format("{} and {} more", capture.file,
+                                                                  capture.files.size() - 1)
+                                                    : capture.file;
   // The recording of a run is always called run.sqlite: its command says more.
   const std::string what = capture.command.empty() ? file : capture.command;
   PageHeading heading;

@@ -3,15 +3,12 @@
 // Verdict and advice in plain words.
 #include "report/plain_words.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "analysis/findings/findings.h"
 #include "base/text.h"
-#include "report/metrics.h"
-#include "report/opportunity.h"
 
 namespace gpuwhy {
 
@@ -27,40 +24,36 @@ std::string with_plain_names(std::string text) {
   return text;
 }
 
-std::string verdict_in_words(const Metrics& metrics) {
-  std::string text = with_plain_names(printable(metrics.verdict));
-  const std::string_view words =
-      metrics.findings.empty() ? std::string_view() : problem_words(metrics.findings[0].id);
-  const std::string lead = " Top opportunity: ";
-  const std::size_t place = text.find(lead);
-  if (place != std::string::npos && !words.empty() &&
-      text.compare(place + lead.size(), metrics.findings[0].id.size(), metrics.findings[0].id) ==
-          0) {
-    text.replace(place + lead.size(), metrics.findings[0].id.size(), words);
+std::string verdict_in_words(const Verdict& verdict) {
+  std::string text = with_plain_names(printable(verdict.words()));
+  if (verdict.top) {
+    text += fmt::format("{}{}{}", kTopOpportunity, info_of(verdict.top->id).problem,
+                        printable(verdict.top->gain));
   }
   return text;
 }
 
-std::string advice_in_words(const Finding& finding) {
-  std::string text = with_plain_names(printable(finding.next));
-  if (text.starts_with(kAlsoFixed)) {
-    const std::size_t end = std::min(text.find(':'), text.size());
-    const std::string_view before =
-        problem_words(std::string_view(text).substr(kAlsoFixed.size(), end - kAlsoFixed.size()));
-    if (!before.empty()) {
-      text.replace(kAlsoFixed.size(), end - kAlsoFixed.size(),
-                   fmt::format("the same change as \"{}\"", before));
-    }
+std::string advice_in_words(const Advice& advice) {
+  std::string text = with_plain_names(printable(advice.words()));
+  if (advice.same_as) {
+    text = fmt::format("also fixed by the same change as \"{}\": {}",
+                       info_of(*advice.same_as).problem, text);
   }
-  const std::size_t place = text.rfind(" (after ");
-  if (place != std::string::npos && text.ends_with(')')) {
-    const std::string_view before =
-        problem_words(std::string_view(text).substr(place + 8, text.size() - place - 9));
-    if (!before.empty()) {
-      text.replace(place, std::string::npos, fmt::format(" (first solve: {})", before));
-    }
+  if (advice.after) {
+    text += fmt::format(" (first solve: {})", info_of(*advice.after).problem);
   }
   return text;
+}
+
+const FindingInfo& change_of(const Finding& finding) {
+  return info_of(finding.advice.same_as.value_or(finding.id));
+}
+
+std::string order_words() {
+  return fmt::format(
+      "The largest saving comes first, and one that is less sure counts less: medium {:.0f} %, low "
+      "{:.0f} % of it. Gains do not add up: each is for that point alone.",
+      kMediumWeight * 100, kLowWeight * 100);
 }
 
 }  // namespace gpuwhy

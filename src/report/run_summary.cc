@@ -20,7 +20,6 @@
 #include "base/text.h"
 #include "report/member_table.h"
 #include "report/metric_catalog.h"
-#include "report/opportunity.h"
 #include "report/section_parts.h"
 #include "report/speed.h"
 #include "results/stage_role.h"
@@ -176,15 +175,14 @@ void add_metrics(const Metrics& metrics, RunSummary& run) {
                               &TwoClocks::wall_fraction);
                  }
                });
-  for_each_row(
-      rows_at(metrics, &Metrics::ledgers), [&](const LedgerMetrics& row, const auto& path) {
-        add_member(path, row, {}, run, "", &LedgerMetrics::window_ns);
-        const std::string buckets = path + "." + path_of<LedgerMetrics>(&LedgerMetrics::buckets_ns);
-        for (std::size_t i = 0; i < kNumBuckets; ++i) {
-          add_metric(fmt::format("{}.{}", buckets, kBucketNames[i]),
-                     static_cast<double>(row.buckets_ns[i]), {}, run);
-        }
-      });
+  for_each_row(rows_at(metrics, &Metrics::ledgers), [&](const LedgerRow& row, const auto& path) {
+    add_member(path, row, {}, run, "", &LedgerRow::window_ns);
+    const std::string buckets = path + "." + path_of<LedgerRow>(&LedgerRow::buckets_ns);
+    for (std::size_t i = 0; i < kNumBuckets; ++i) {
+      add_metric(fmt::format("{}.{}", buckets, kBucketNames[i]),
+                 static_cast<double>(row.buckets_ns[i]), {}, run);
+    }
+  });
 }
 
 std::string words_of(const Json& list) {
@@ -243,7 +241,7 @@ void add_facts(const Metrics& metrics, const Json& inputs, RunSummary& run) {
       {"gpu", device_text(metrics)},
       {"model", metrics.efficiency ? printable(metrics.efficiency->model) : ""},
       {"inputs", words_of(field_of(inputs, "manifest"))},
-      {"format", printable(metrics.capture.format)},
+      {"format", printable(metrics.capture.format_name)},
       {"timing", printable(metrics.aggregates.source)},
       {"graphs", run.launches == 0                     ? ""
                  : metrics.capture.opaque_graph_ns > 0 ? "recorded as a whole"
@@ -356,7 +354,7 @@ void add_operators(const Metrics& metrics, RunSummary& run) {
     return;
   }
   run.operators_whole_ns = bounded(metrics.operators->whole_ns);
-  run.operators_time = printable(metrics.operators->time_of);
+  run.operators_time = word_of(metrics.operators->time_of);
   const std::map<std::string, std::vector<const GemmRate*>> rates = rates_by_operator(metrics);
   std::int64_t sum_ns = 0;
   std::int64_t sum_calls = 0;
@@ -395,7 +393,7 @@ void add_model(const Metrics& metrics, RunSummary& run) {
 }
 
 void add_ledgers(const Metrics& metrics, RunSummary& run) {
-  for (const LedgerMetrics& row : metrics.ledgers) {
+  for (const LedgerRow& row : metrics.ledgers) {
     LedgerAmount& ledger = run.ledgers.emplace_back();
     ledger.stage = printable_row(row.stage);
     ledger.device = printable(row.device);
@@ -411,10 +409,11 @@ void add_ledgers(const Metrics& metrics, RunSummary& run) {
 
 void add_idle(const Metrics& metrics, RunSummary& run) {
   std::int64_t sum_ns = 0;
-  for (const IdleCauseMetrics& row : metrics.idle_causes) {
+  for (const IdleRow& row : metrics.idle_causes) {
     if (may_add(row.total_ns, sum_ns)) {
-      run.idle.push_back({printable_row(row.stage), printable(row.device), printable(row.bucket),
-                          printable(row.kind), printable(row.scope), row.total_ns});
+      run.idle.push_back({printable_row(row.stage), printable(row.device),
+                          text_of_member(row.bucket), text_of_member(row.kind),
+                          printable(row.scope), row.total_ns});
     }
   }
 }
@@ -458,10 +457,10 @@ void add_promises(const Metrics& metrics, RunSummary& run) {
   for (const Finding& finding : metrics.findings) {
     const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageRow::stage);
     if (finding.saving_ns > 0 && stage != metrics.stages.end() &&
-        !problem_words(finding.id).empty()) {
-      run.promises.push_back({printable(finding.id), printable_row(finding.stage),
-                              printable(finding.device), printable(finding.bucket),
-                              bounded(finding.saving_ns), bounded(stage->num_instances)});
+        finding.id != FindingId::kUnknown) {
+      run.promises.push_back({finding.id, printable_row(finding.stage), printable(finding.device),
+                              finding.bucket, bounded(finding.saving_ns),
+                              bounded(stage->num_instances)});
     }
   }
 }
@@ -491,7 +490,8 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
                                     [](const RunMetric& metric) { return metric.value > 0; });
   const bool is_timed = metrics.aggregates.program_ns.value_or(0) > 0;
   if (run.launches == 0 && ((!run.is_marked && !is_timed) || !has_time)) {
-    run.absent = metrics.verdict.empty() ? "no kernel and no stage" : printable(metrics.verdict);
+    run.absent = metrics.verdict.sentence.empty() ? "no kernel and no stage"
+                                                  : printable(text_of_member(metrics.verdict));
   }
   // A program that failed early is fast.
   const std::vector<BreachRow> breaches = metrics.contract.value_or(std::vector<BreachRow>());
@@ -501,7 +501,8 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   }
   // Half a recording has half of the kernel time.
   const auto lost = std::ranges::find_if(metrics.findings, [](const Finding& finding) {
-    return (finding.id == "data_loss" || finding.id == "impossible_rows") && finding.is_blocker;
+    return finding.is_blocker &&
+           (finding.id == FindingId::kDataLoss || finding.id == FindingId::kImpossibleRows);
   });
   if (lost != metrics.findings.end() && run.absent.empty()) {
     run.absent = printable(lost->sentence);
@@ -561,7 +562,7 @@ Json compared_part(const Json& metrics) {
   efficiency = kept<Efficiency>(efficiency, &Efficiency::model, &Efficiency::stages);
   part.update(kept<M>(metrics, &M::idle_causes));
   keep_rows(part[path_of<M>(&M::idle_causes)], [](const Json& row) {
-    using I = IdleCauseMetrics;
+    using I = IdleRow;
     return kept<I>(row, &I::stage, &I::device, &I::bucket, &I::kind, &I::scope, &I::total_ns);
   });
   using K = KernelRow;

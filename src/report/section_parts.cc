@@ -31,18 +31,6 @@ const Json& rows_of(const Json& metrics, std::string_view path) {
   return rows.is_array() ? rows : kNoRows;
 }
 
-std::string with_capital(std::string words) {
-  // A command stays as it is typed, and a key as metrics.json has it.
-  const std::string_view first = std::string_view(words).substr(0, words.find(' '));
-  const bool is_key =
-      first.find_first_of("[_") != std::string_view::npos ||
-      first.substr(0, first.find_last_not_of('.') + 1).find('.') != std::string_view::npos;
-  if (!words.empty() && words[0] >= 'a' && words[0] <= 'z' && !is_key && first != "gpuwhy") {
-    words[0] = static_cast<char>(words[0] - 'a' + 'A');
-  }
-  return words;
-}
-
 std::string text_of(const Json& value, std::string_view path) {
   const Json& field = field_of(value, path);
   return field.is_string() ? printable(field.get_ref<const std::string&>()) : "";

@@ -12,13 +12,6 @@
 
 namespace gpuwhy {
 
-// Words that begin a sentence: the first letter becomes a capital, except of a command.
-std::string with_capital(std::string words);
-// What ends a sentence: nothing where it has its own.
-inline const char* full_stop(std::string_view sentence) {
-  return sentence.ends_with('.') ? "" : ".";
-}
-
 // "a.b" of an object; null if absent.
 const Json& field_of(const Json& value, std::string_view path);
 // The rows of an array, or none.

@@ -108,7 +108,8 @@ Document with_gpu_parts_in_one(const Metrics& metrics, Document document) {
     return document;
   }
   const auto is_gone = [&](const Section& section) {
-    return !section.missing.empty() && (find_section(section.id)->places & kNeedsGpu) != 0;
+    return section.id != "gpu" && !section.missing.empty() &&
+           (find_section(section.id)->places & kNeedsGpu) != 0;
   };
   const auto first = std::ranges::find_if(document.sections, is_gone);
   if (first == document.sections.end()) {
@@ -175,7 +176,7 @@ Document run_document(const Metrics& metrics) {
   Document document = document_of("", kRun, metrics, options);
   leave_out_missing(document);
   // Without a recording there is one finding, which says what the summary says.
-  if (metrics.verdict.starts_with("There is no recording")) {
+  if (metrics.verdict.kind == Verdict::Kind::kNoRecording) {
     std::erase_if(document.sections,
                   [](const Section& section) { return section.id == "findings"; });
   }

@@ -143,7 +143,7 @@ std::string typed_file(const Metrics& metrics) {
   const std::string& file = metrics.capture.file;
   const bool is_plain = !file.empty() && !file.starts_with('-') &&
                         file.find_first_not_of(kPlain) == std::string::npos;
-  return is_plain && !metrics.capture.files ? file : "FILE";
+  return is_plain && metrics.capture.files.empty() ? file : "FILE";
 }
 
 // Why the time of a step is not known, and what to type.
@@ -183,18 +183,17 @@ std::optional<StepTime> step_time(const Metrics& metrics, const StageRow& stage)
   // A range may end before the GPU has done what was launched in it, and a GPU may have been busy
   // with what was not recorded.
   std::optional<StepTime> window;
-  const MetricRows<LedgerMetrics> ledgers = rows_at(metrics, &Metrics::ledgers);
+  const MetricRows<LedgerRow> ledgers = rows_at(metrics, &Metrics::ledgers);
   for (std::size_t i = 0; i < metrics.ledgers.size(); ++i) {
-    const LedgerMetrics& row = metrics.ledgers[i];
+    const LedgerRow& row = metrics.ledgers[i];
     // Less than a percent is not taken off: the time is then that of the ledger.
     const std::int64_t before_ns = row.unrecorded_before_ns();
     const std::int64_t time_ns = row.window_ns - (before_ns > row.window_ns / 100 ? before_ns : 0);
     if (row.stage == stage.stage && stage.num_instances == 1 && stage.num_open == 0 &&
         (!window || time_ns > window->time_ns)) {
-      window = {time_ns, time_ns < row.window_ns
-                             ? ""
-                             : row_path(ledgers.path, row, i) + "." +
-                                   path_of<LedgerMetrics>(&LedgerMetrics::window_ns)};
+      window = {time_ns, time_ns < row.window_ns ? ""
+                                                 : row_path(ledgers.path, row, i) + "." +
+                                                       path_of<LedgerRow>(&LedgerRow::window_ns)};
     }
   }
   if (window) {

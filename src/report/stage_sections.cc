@@ -44,7 +44,7 @@ const Row* row_of(const std::vector<Row>& rows, const RowName& stage) {
 
 // "cuda:0 computes 45.0 % of its window; waiting for CPU launch takes 30.0 %".
 std::string ledger_words(const Metrics& metrics, const RowName& stage) {
-  const LedgerMetrics* row = row_of(metrics.ledgers, stage);
+  const LedgerRow* row = row_of(metrics.ledgers, stage);
   if (row == nullptr) {
     return "its GPU time is n/a (no GPU activity was recorded)";
   }
@@ -360,17 +360,18 @@ Section host_phases_section(const Metrics& metrics, const SectionOptions& option
 namespace {
 
 // Divides the time in which the GPU waited for a launch by what the CPU did instead.
-void split_launch_late(const Metrics& metrics, const LedgerMetrics& row, TimeParts& parts) {
+void split_launch_late(const Metrics& metrics, const LedgerRow& row, TimeParts& parts) {
   const auto late = std::find_if(parts.begin(), parts.end(),
                                  [](const auto& part) { return part.first == "launch_late"; });
   if (late == parts.end()) {
     return;
   }
   std::map<std::string, std::int64_t> by_kind;
-  for (const IdleCauseMetrics& cause : metrics.idle_causes) {
-    if (cause.stage == row.stage && cause.device == row.device && cause.bucket == "launch_late" &&
-        cause.kind != "launching" && cause.kind != "waiting") {
-      by_kind["launch_late." + cause.kind] += cause.total_ns;
+  for (const IdleRow& cause : metrics.idle_causes) {
+    if (cause.stage == row.stage && cause.device == row.device &&
+        cause.bucket == Bucket::kLaunchLate && cause.kind != IdleKind::kLaunching &&
+        cause.kind != IdleKind::kWaiting) {
+      by_kind["launch_late." + text_of_member(cause.kind)] += cause.total_ns;
       late->second -= cause.total_ns;
     }
   }
@@ -396,7 +397,7 @@ std::string scope_words(const RowName& scope) {
 }  // namespace
 
 Section ledger_section(const Metrics& metrics, const SectionOptions& /*options*/) {
-  using Row = LedgerMetrics;
+  using Row = LedgerRow;
   Section section;
   // The stage `all` is the same as the capture.
   section.tables.push_back(
@@ -407,7 +408,7 @@ Section ledger_section(const Metrics& metrics, const SectionOptions& /*options*/
                 {"shares", CellFormat::kShares, &Row::buckets_ns}},
                SIZE_MAX, [](const Row& row) { return row.stage.kind != RowKind::kUnmarked; }));
   std::size_t next = 0;
-  for (const LedgerMetrics& row : metrics.ledgers) {
+  for (const LedgerRow& row : metrics.ledgers) {
     if (row.stage.kind != RowKind::kUnmarked) {
       std::vector<ReportValue>& cells = section.tables[0].rows[next++].cells;
       cells.front().value = scope_words(row.stage);

@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/metrics.h"
-#include "report/opportunity.h"
 #include "report/plain_words.h"
 #include "report/section_makers.h"
 #include "report/section_parts.h"
@@ -58,18 +57,11 @@ std::string gpus_of(const Metrics& metrics) {
 
 // The verdict without its last sentence, which names a rule, and without the label of a GPU.
 std::string verdict_words(const Metrics& metrics) {
-  std::string text = with_plain_names(
-      printable(metrics.verdict.substr(0, metrics.verdict.find(" Top opportunity: "))));
-  for (const DeviceRow& device : metrics.devices) {
-    const std::string label = printable_name(device.device) + " ";
-    if (text.starts_with(label)) {
-      const std::string gpu = metrics.devices.size() == 1
-                                  ? "The GPU "
-                                  : fmt::format("The busiest of {} GPUs ", metrics.devices.size());
-      return gpu + text.substr(label.size());
-    }
-  }
-  return text;
+  const std::string gpu = metrics.verdict.device.empty() ? ""
+                          : metrics.devices.size() == 1
+                              ? "The GPU "
+                              : fmt::format("The busiest of {} GPUs ", metrics.devices.size());
+  return gpu + with_plain_names(printable(metrics.verdict.sentence));
 }
 
 bool has_blocker(const Metrics& metrics) {
@@ -131,7 +123,7 @@ std::vector<std::string> what_ran(const Metrics& metrics) {
 // The recorded time that a rate of tokens rests on.
 std::int64_t token_basis_ns(const Metrics& metrics) {
   std::int64_t longest_ns = 0;
-  for (const LedgerMetrics& row : metrics.ledgers) {
+  for (const LedgerRow& row : metrics.ledgers) {
     if (is_decode(row.stage) || role_of(row.stage) == StageRole::kMixed) {
       longest_ns = std::max(longest_ns, row.window_ns - row.unrecorded_before_ns());
     }
@@ -232,9 +224,9 @@ std::string day_words(const Metrics& metrics, const Finding& finding,
 
 std::string bound_words(const Finding& finding) {
   return fmt::format(" This is an upper bound{}, not a forecast.",
-                     finding.confidence == "low"      ? " of low confidence, seldom reached"
-                     : finding.confidence == "medium" ? " of medium confidence"
-                                                      : "");
+                     finding.confidence == Confidence::kLow ? " of low confidence, seldom reached"
+                     : finding.confidence == Confidence::kMedium ? " of medium confidence"
+                                                                 : "");
 }
 
 // Findings of the table of things to do, in its order: of several kernels or GPUs with one problem
@@ -247,7 +239,8 @@ std::vector<const Finding*> shown_findings(const Metrics& metrics) {
       return one->id == finding.id && one->stage == finding.stage;
     };
     if (!finding.is_blocker && finding.saving_ns > 0 && shown.size() < kMost &&
-        find_opportunity(finding.id) != nullptr && std::ranges::none_of(shown, is_same)) {
+        info_of(finding.id).kind == FindingKind::kOpportunity &&
+        std::ranges::none_of(shown, is_same)) {
       shown.push_back(&finding);
     }
   }
@@ -266,7 +259,7 @@ std::string largest_words(const std::vector<const Finding*>& shown, const Findin
              ? ""
              : fmt::format(
                    " The largest bound below is {} ({}), which is less sure: {} confidence.",
-                   gain_of(*largest), problem_words(largest->id), printable(largest->confidence));
+                   gain_of(*largest), info_of(largest->id).problem, word_of(largest->confidence));
 }
 
 std::vector<std::string> how_fast_possible(const Metrics& metrics,
@@ -290,7 +283,7 @@ std::vector<std::string> how_fast_possible(const Metrics& metrics,
                                    ? " in " + printable_name(finding->stage.text())
                                    : "",
                                finding == shown.front() ? "the first point below" : "this point",
-                               problem_words(finding->id), bound_words(*finding),
+                               info_of(finding->id).problem, bound_words(*finding),
                                largest_words(shown, *finding),
                                day_words(metrics, *finding, price)));
     break;
@@ -363,17 +356,16 @@ ReportTable table_of_points(const Metrics& metrics, const std::vector<const Find
     return ReportValue{std::move(words), CellFormat::kText, ""};
   };
   for (const Finding* finding : shown) {
-    const Opportunity& known = *find_opportunity(finding->id);
-    const Opportunity& change = *find_change(*finding);
+    const FindingInfo& change = change_of(*finding);
     const auto num_same =
         std::ranges::count_if(shown, [&](const Finding* one) { return one->id == finding->id; });
     ReportRow& row = table.rows.emplace_back();
     row.cells = {
-        text(std::string(known.problem) +
+        text(std::string(info_of(finding->id).problem) +
              (num_same > 1 ? fmt::format(" (in {})", printable_name(finding->stage.text())) : "")),
         text(gain_of(*finding)),
-        text(advice_in_words(*finding)),
-        text(printable(finding->confidence)),
+        text(advice_in_words(finding->advice)),
+        text(word_of(finding->confidence)),
         text(std::string(change.effort)),
         text(std::string(change.risk))};
     if (has_worth) {
@@ -391,29 +383,28 @@ Section what_to_do(const Metrics& metrics, const std::optional<GpuPrice>& price)
   section.title = "Recommendations";
   const std::vector<const Finding*> shown = shown_findings(metrics);
   ReportTable table = table_of_points(metrics, shown, price);
-  const Opportunity* first = shown.empty() ? nullptr : find_opportunity(shown.front()->id);
-  for (const Finding& finding : metrics.findings) {
+  for (std::size_t i = 0; i < metrics.findings.size(); ++i) {
+    const Finding& finding = metrics.findings[i];
     if (!finding.is_blocker) {
       continue;
     }
     const auto sentence = [](const std::string& said) {
       const std::string words = printable(said);
-      return words + (words.ends_with('.') ? "" : ".");
+      return words + full_stop(words);
     };
+    const std::string next = sentence(finding.advice.words());
     // The verdict above may say the same.
-    const bool is_said = !finding.sentence.empty() &&
-                         metrics.verdict.find(finding.sentence.substr(1)) != std::string::npos;
     section.paragraphs.push_back(
-        fmt::format("{}{}",
-                    is_said ? ""
-                            : fmt::format("Nothing can be said about the GPU yet. {} Next: ",
-                                          with_capital(sentence(finding.sentence))),
-                    is_said ? with_capital(sentence(finding.next)) : sentence(finding.next)));
+        metrics.verdict.told == i
+            ? with_capital(next)
+            : fmt::format("Nothing can be said about the GPU yet. {} Next: {}",
+                          with_capital(sentence(finding.sentence)), next));
   }
-  if (first != nullptr) {
-    section.paragraphs.push_back(fmt::format("Start here: {}. Effort: {}. Risk: {}.",
-                                             first->problem, in_a_sentence(first->effort),
-                                             in_a_sentence(first->risk)));
+  if (!shown.empty()) {
+    const FindingInfo& first = info_of(shown.front()->id);
+    section.paragraphs.push_back(fmt::format("Start here: {}. Effort: {}. Risk: {}.", first.problem,
+                                             in_a_sentence(first.effort),
+                                             in_a_sentence(first.risk)));
   }
   if (!table.rows.empty()) {
     if (table.rows.size() > 1) {
@@ -421,11 +412,11 @@ Section what_to_do(const Metrics& metrics, const std::optional<GpuPrice>& price)
     }
     section.tables.push_back(std::move(table));
   } else if (section.paragraphs.empty()) {
-    const bool has_next = !metrics.findings.empty() && !metrics.findings.front().next.empty();
-    section.paragraphs.push_back(
-        fmt::format("No point was found whose gain can be estimated{}.",
-                    has_next ? ". Next: " + printable(metrics.findings.front().next)
-                             : "; report.html has the details"));
+    const std::string next =
+        metrics.findings.empty() ? "" : text_of_member(metrics.findings.front().advice);
+    section.paragraphs.push_back(fmt::format(
+        "No point was found whose gain can be estimated{}.",
+        !next.empty() ? ". Next: " + printable(next) : "; report.html has the details"));
   }
   return section;
 }

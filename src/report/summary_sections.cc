@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/member_table.h"
-#include "report/opportunity.h"
 #include "report/plain_words.h"
 #include "report/section_makers.h"
 #include "report/speed.h"
@@ -80,7 +79,7 @@ std::string worth_words(const Metrics& metrics, const Finding& finding,
 std::string worth_line(const Metrics& metrics, const GpuPrice& price) {
   for (const Finding& finding : metrics.findings) {
     if (const std::string words = day_worth_words(metrics, finding, price); !words.empty()) {
-      return fmt::format("{}: {}", printable(finding.id), words);
+      return fmt::format("{}: {}", word_of(finding.id), words);
     }
   }
   const bool is_short = std::ranges::any_of(metrics.findings, [&](const Finding& finding) {
@@ -100,24 +99,21 @@ std::vector<AdviceCell> advice_of(const Metrics& metrics, const SectionOptions& 
     if (finding.saving_ns > 0) {
       made.saving_ns = finding.saving_ns;
     }
-    made.id = printable(finding.id);
-    made.title = problem_words(finding.id);
-    if (made.title.empty()) {
-      made.title = made.id;
-    }
+    made.id = word_of(finding.id);
+    made.title = info_of(finding.id).problem;
     // The terminal has names that can be searched for, and ids that `explain` takes.
     const std::string sentence = printable(finding.sentence);
     made.sentence = (options.is_terminal ? sentence : with_plain_names(sentence)) +
                     gain_text(metrics, finding) + worth_words(metrics, finding, options);
-    if (options.is_terminal && (finding.confidence == "low" || finding.confidence == "medium")) {
-      made.sentence += fmt::format(" ({} confidence)", finding.confidence);
+    made.confidence = word_of(finding.confidence);
+    if (options.is_terminal && finding.confidence != Confidence::kHigh) {
+      made.sentence += fmt::format(" ({} confidence)", made.confidence);
     }
-    made.next = options.is_terminal ? printable(finding.next) : advice_in_words(finding);
-    made.confidence = printable(finding.confidence);
-    if (const Opportunity* known = find_change(finding);
-        known != nullptr && finding.saving_ns > 0) {
-      made.effort = known->effort;
-      made.risk = known->risk;
+    made.next = options.is_terminal ? printable(text_of_member(finding.advice))
+                                    : advice_in_words(finding.advice);
+    if (finding.saving_ns > 0) {
+      made.effort = change_of(finding).effort;
+      made.risk = change_of(finding).risk;
     }
     for (const std::string& key : finding.evidence) {
       made.evidence.push_back(printable(key));
@@ -144,7 +140,7 @@ void add_latency(const Metrics& metrics, Latency Latencies::*latency, const std:
 
 // The file that a GPU is of, where there are several; empty: there is one.
 std::string file_of_device(const Metrics& metrics, const std::string& device) {
-  for (const FileMetrics& file : metrics.capture.files.value_or(std::vector<FileMetrics>())) {
+  for (const FileRow& file : metrics.capture.files) {
     if (std::ranges::find(file.devices, device) != file.devices.end()) {
       return printable(file.file);
     }
@@ -153,7 +149,7 @@ std::string file_of_device(const Metrics& metrics, const std::string& device) {
 }
 
 // "4 files of one job: rank0.sqlite (cuda:0), rank1.sqlite (cuda:1), ...".
-std::string files_sentence(const std::vector<FileMetrics>& files) {
+std::string files_sentence(const std::vector<FileRow>& files) {
   constexpr std::size_t kMostFiles = 8;
   std::string text = fmt::format("{} files of one job: ", files.size());
   for (std::size_t i = 0; i < std::min(files.size(), kMostFiles); ++i) {
@@ -183,8 +179,8 @@ std::string tool_of(const Metrics& metrics) {
 
 Section summary_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
-  section.paragraphs.push_back(options.is_terminal ? printable(metrics.verdict)
-                                                   : verdict_in_words(metrics));
+  section.paragraphs.push_back(options.is_terminal ? printable(text_of_member(metrics.verdict))
+                                                   : verdict_in_words(metrics.verdict));
   // The terminal has the step time in the line below its stages.
   if (!options.is_terminal) {
     std::vector<std::string> speed = speed_sentences(metrics);
@@ -197,8 +193,8 @@ Section summary_section(const Metrics& metrics, const SectionOptions& options) {
     section.paragraphs.push_back("Only a part of the recording was analyzed: " +
                                  printable(metrics.capture.window->why) + ".");
   }
-  if (metrics.capture.files && !options.is_terminal) {
-    section.paragraphs.push_back(files_sentence(*metrics.capture.files));
+  if (!metrics.capture.files.empty() && !options.is_terminal) {
+    section.paragraphs.push_back(files_sentence(metrics.capture.files));
   }
   // On the terminal, findings have a section of their own.
   if (options.is_terminal) {
@@ -237,7 +233,7 @@ Section findings_section(const Metrics& metrics, const SectionOptions& options) 
   if (options.is_verbose) {
     for (const SilentRule& rule : metrics.silent_rules) {
       section.notes.push_back(
-          fmt::format("{}: not checked ({})", printable(rule.id), printable(rule.reason)));
+          fmt::format("{}: not checked ({})", word_of(rule.id), printable(rule.reason)));
     }
   }
   if (section.advice.empty() && section.notes.empty()) {
@@ -272,7 +268,7 @@ Section recommendations_section(const Metrics& metrics, const SectionOptions& op
 Section environment_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   using M = Metrics;
   using E = Environment;
-  using C = CaptureMetrics;
+  using C = CaptureRow;
   Section section;
   const auto add = [&](const std::string& label, const char* reason, CellFormat unit,
                        auto... members) {
@@ -291,7 +287,7 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
   add("container", "none was found", CellFormat::kText, &M::environment, &E::container);
   add("NVIDIA driver", "none is loaded, or not noted", CellFormat::kText, &M::environment,
       &E::driver_version);
-  add("recording", "there is none", CellFormat::kText, &M::capture, &C::format);
+  add("recording", "there is none", CellFormat::kText, &M::capture, &C::format_name);
   add(tool_of(metrics), "the recording does not say", CellFormat::kText, &M::capture,
       &C::tool_version);
   add("Nsight Compute", metrics.counters ? "the export does not say" : "needs an ncu capture",
@@ -317,7 +313,7 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
 // Figures of the whole run; those that need marks say so.
 Section aggregates_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   using A = Latencies;
-  using C = CaptureMetrics;
+  using C = CaptureRow;
   Section section;
   if (!metrics.aggregates.source.empty()) {
     section.paragraphs.push_back("Stage times are from " + printable(metrics.aggregates.source) +

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace gpuwhy {
 
@@ -25,5 +26,8 @@ enum class Bucket : std::uint8_t {
 };
 inline constexpr std::size_t kNumBuckets = 13;
 extern const std::array<const char*, kNumBuckets> kBucketNames;
+inline std::span<const char* const> words_of(Bucket /*type*/) {
+  return kBucketNames;
+}
 
 }  // namespace gpuwhy

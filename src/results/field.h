@@ -21,6 +21,7 @@
 
 #include "results/bucket.h"
 #include "results/row.h"
+#include "results/words.h"
 
 namespace gpuwhy {
 
@@ -67,7 +68,7 @@ constexpr Field names_row(std::string_view text, int place = 1) {
   field.name_place = place;
   return field;
 }
-// A text that is null if empty.
+// A text, or a list of rows, that is null if empty.
 constexpr Field maybe(std::string_view text) {
   Field field = plain(text);
   field.is_null_if_empty = true;
@@ -96,14 +97,26 @@ constexpr Field in(unsigned forms, Field field, std::string_view name = {}) {
   return field;
 }
 
-// Kinds of members. A row's name is a text in every file.
+// Kinds of members. A row's name is a text in every file, so is a word of an enumeration, and what
+// has a text_of_member() and a read_member() of its own.
 template <typename T>
-inline constexpr bool kIsText = std::is_same_v<T, std::string> || std::is_same_v<T, RowName>;
+inline constexpr bool kIsText =
+    std::is_same_v<T, std::string> || std::is_same_v<T, RowName> || Worded<T>;
 inline const std::string& text_of_member(const std::string& value) {
   return value;
 }
 inline const std::string& text_of_member(const RowName& value) {
   return value.text();
+}
+template <Worded T>
+std::string text_of_member(T value) {
+  return word_of(value);
+}
+inline void read_member(const std::string& text, std::string& value) {
+  value = text;
+}
+inline void read_member(const std::string& text, RowName& value) {
+  value = row_name(text);
 }
 template <typename T>
 inline constexpr bool kIsOptional = false;

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace gpuwhy {
@@ -20,6 +21,9 @@ enum class IdleKind : std::uint8_t {
 };
 inline constexpr std::size_t kNumIdleKinds = 7;
 extern const char* const kIdleKindNames[kNumIdleKinds];
+inline std::span<const char* const> words_of(IdleKind /*type*/) {
+  return kIdleKindNames;
+}
 
 // One cause of gaps. Gaps of the same kind, call and scope share one.
 struct IdleLabel {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -161,11 +162,19 @@ struct OperatorRates {
 
 inline constexpr std::size_t kMostRates = 100;
 
+// What the times of operators are.
+enum class OperatorTime : std::uint8_t { kHost, kKernels };
+inline constexpr const char* kOperatorTimes[] = {
+    "the time is the host's",
+    "total is self GPU time: of the kernels that an operator launched itself"};
+constexpr std::span<const char* const> words_of(OperatorTime /*type*/) {
+  return kOperatorTimes;
+}
+
 // Operators behind the kernels, or behind a program's own timing.
 struct Operators {
-  std::string source;              // where the names come from, in words
-  bool is_gpu_time = false;        // total_ns is of the kernels launched; else time on the host
-  std::string time_of;             // the same in words
+  std::string source;  // where the names come from, in words
+  OperatorTime time_of = OperatorTime::kHost;
   std::int64_t covered_ns = 0;     // the sum of the rows
   std::int64_t whole_ns = 0;       // what they are a part of: kernel time, or time of the steps
   std::vector<OperatorRow> rows;   // by total time, then by name and stage

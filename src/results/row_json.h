@@ -30,6 +30,8 @@ template <typename T>
 Json value_json(const T& value, const Field& field) {
   if constexpr (requires { json_form(value); }) {
     return json_form(value);
+  } else if constexpr (Worded<T>) {
+    return field.is_null_if_empty && value == T() ? Json(nullptr) : Json(word_of(value));
   } else if constexpr (kIsText<T>) {
     const std::string& text = text_of_member(value);
     return field.is_null_if_empty ? text_or_null(text) : Json(text);
@@ -50,6 +52,9 @@ Json value_json(const T& value, const Field& field) {
   } else if constexpr (kIsOptional<T>) {
     return value ? value_json(*value, field) : Json(nullptr);
   } else if constexpr (kIsList<T>) {
+    if (field.is_null_if_empty && value.empty()) {
+      return nullptr;
+    }
     Json json = Json::array();
     for (const auto& item : value) {
       json.push_back(value_json(item, {}));

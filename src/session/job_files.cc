@@ -64,7 +64,7 @@ void check_formats(const TracePart& first, const TracePart& part) {
   if (a.name != b.name) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{} is {}, and {} is {}: files of one job have one format",
-                            first.file.path, a.name, part.file.path, b.name),
+                            first.file.file, a.name, part.file.file, b.name),
                 "analyze them one by one");
   }
 }
@@ -99,7 +99,7 @@ Diagnostics leave_out_idle_files(std::vector<TracePart>& parts) {
     if (is_without_work(part.trace)) {
       notes.push_back({"file_without_work", Severity::kInfo, 1,
                        fmt::format("{} is left out: it has no GPU work, operators or marks",
-                                   printable(part.file.path))});
+                                   printable(part.file.file))});
     }
     return is_without_work(part.trace);
   });
@@ -147,7 +147,7 @@ Trace load_job(const JobFiles& job) {
       TracePart& part = parts[i];
       part.trace = trace_of(job.files[i], labels[i], threads_each);
       name_graph_kernels(job.paths[i], job.graph_names, job.memory_limit_bytes, part.trace);
-      part.file.path = labels[i];
+      part.file.file = labels[i];
       part.file.name = name_of(job.paths[i]);
       part.file.rank = part.file.name.rank ? part.file.name.rank : part.trace.capture.rank;
     });

@@ -8,7 +8,7 @@
 
 #include "analysis/reading_need.h"
 #include "capture/system.h"
-#include "trace/diagnostics.h"
+#include "results/diagnostic.h"
 
 namespace gpuwhy {
 

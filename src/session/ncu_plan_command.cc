@@ -45,11 +45,11 @@ void require_plannable(const Profile& profile, const std::string& recording) {
                 fmt::format("{} is of an AMD GPU: ncu measures NVIDIA's", recording),
                 "measure its kernels with rocprof-compute");
   }
-  if (2 * analysis.opaque_graph_ns > analysis.kernel_ns) {
+  if (2 * analysis.capture.opaque_graph_ns > analysis.capture.kernel_ns) {
     throw Error(ErrorKind::kContract,
                 fmt::format("graph_opaque: {} of GPU time lies in CUDA graphs recorded as a whole",
-                            format_fraction(static_cast<double>(analysis.opaque_graph_ns) /
-                                            static_cast<double>(analysis.kernel_ns))),
+                            format_fraction(static_cast<double>(analysis.capture.opaque_graph_ns) /
+                                            static_cast<double>(analysis.capture.kernel_ns))),
                 "record their nodes: nsys profile --cuda-graph-trace=node, as gpuwhy run does");
   }
 }
@@ -57,7 +57,7 @@ void require_plannable(const Profile& profile, const std::string& recording) {
 NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const Profile& profile,
                   double program_s) {
   PlanOptions wanted;
-  wanted.top_n = static_cast<std::size_t>(options.common.top_n_kernels);
+  wanted.top_n = static_cast<std::size_t>(options.top_n_kernels);
   wanted.budget_s = options.ncu_budget_s;
   wanted.passes = options.ncu_passes;
   wanted.program_s = program_s;
@@ -85,6 +85,17 @@ NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& 
     filter.marks = marks_of_stages(command.stages, seen).value_or(std::vector<SeenMark>{});
   }
   return filter;
+}
+
+std::vector<std::vector<std::string>> plan_commands(const NcuPlan& plan, const RunOptions& options,
+                                                    const NcuTool& ncu, const Profile& profile) {
+  std::vector<std::vector<std::string>> commands;
+  const std::vector<SeenMark> seen = seen_marks(*profile.trace);
+  for (const PlannedCommand& command : plan.commands) {
+    commands.push_back(build_ncu_cmd(ncu, options.ncu, filter_of(command, seen),
+                                     fmt::format("run{}.ncu-rep", commands.size()), {"PROGRAM"}));
+  }
+  return commands;
 }
 
 double program_seconds(const std::string& recording) {

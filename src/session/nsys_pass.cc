@@ -234,10 +234,10 @@ RecordingFacts facts_of(const Profile& profile) {
   facts.stage_instances = instances_of(analysis.stage_times);
   facts.has_kernels = analysis.capture.has_kernel_table;
   facts.has_cuda = analysis.capture.has_cuda;
-  facts.opaque_graph_fraction =
-      analysis.kernel_ns == 0
-          ? 0
-          : static_cast<double>(analysis.opaque_graph_ns) / static_cast<double>(analysis.kernel_ns);
+  facts.opaque_graph_fraction = analysis.capture.kernel_ns == 0
+                                    ? 0
+                                    : static_cast<double>(analysis.capture.opaque_graph_ns) /
+                                          static_cast<double>(analysis.capture.kernel_ns);
   if (has_marks(analysis.stage_times)) {
     facts.num_processes_with_ranges = count_processes(*profile.trace, profile.stages);
   }

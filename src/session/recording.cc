@@ -245,9 +245,10 @@ std::vector<GpuSpec> gpus_with(const std::string& gpu_name) {
   return gpus;
 }
 
-// Loads the recording, or those of one job, and profiles it alone.
-Profile profile_of(const std::vector<std::string>& paths, const RecordingOptions& options,
-                   const System& system, const ProfileWants& wants) {
+}  // namespace
+
+Profile profile_alone(const std::vector<std::string>& paths, const RecordingOptions& options,
+                      const System& system, const ProfileWants& wants) {
   check_window(options.window);
   check_job_files(paths);
   Rules rules = marked_rules(options, system);  // a mistake in a file of rules shows at once
@@ -280,16 +281,18 @@ Profile profile_of(const std::vector<std::string>& paths, const RecordingOptions
   }
   const std::string path = job_name(paths);
   select_part(options, rules, path, recording);
+  std::visit([&](auto& held) { held.capture.path = path; }, recording);
   Profile made =
       profile(std::move(recording), std::move(rules),
               {wants.has_timeline, fit.shortage ? coarse_picture() : TimelineOptions{}, wants.timer,
                options.parallelism, !options.requests.empty(), num_threads});
-  made.analysis.capture.path = path;
   if (fit.shortage) {
     made.analysis.diagnostics.push_back(*fit.shortage);
   }
   return made;
 }
+
+namespace {
 
 // The file of --requests, read before the recording: a mistake in it shows at once.
 std::optional<RequestEvidence> requests_of(const RecordingOptions& options, PassTimer* timer) {
@@ -339,11 +342,6 @@ void use_secret_rules(const std::string& file, const System& system) {
   }
 }
 
-Profile profile_recording(const std::string& path, const RecordingOptions& options,
-                          const System& system, const ProfileWants& wants) {
-  return profile_recordings({path}, options, system, wants);
-}
-
 Profile profile_recordings(const std::vector<std::string>& paths, const RecordingOptions& given,
                            const System& system, const ProfileWants& wants) {
   RecordingOptions options = given;
@@ -356,7 +354,7 @@ Profile profile_recordings(const std::vector<std::string>& paths, const Recordin
   if (evidence.requests && is_of_bundle) {
     evidence.requests->requests.is_on_server_host = true;  // `run` started both
   }
-  Profile made = profile_of(paths, options, system, wants);
+  Profile made = profile_alone(paths, options, system, wants);
   std::vector<std::string> counters = options.ncu;
   for (std::size_t i = 0; options.ncu.empty() && i < paths.size(); ++i) {
     const std::vector<std::string> found = counters_in(paths[i]);
@@ -376,25 +374,11 @@ Profile profile_recordings(const std::vector<std::string>& paths, const Recordin
   return made;
 }
 
-Profile profile_alone(const std::vector<std::string>& paths, const RecordingOptions& options,
-                      const System& system, const ProfileWants& wants) {
-  return profile_of(paths, options, system, wants);
-}
-
-Profile profile_for_plan(const std::string& path, const RecordingOptions& options,
-                         const System& system) {
-  return profile_of({path}, options, system, {});
-}
-
-TraceOutline outline_recording(const std::string& path) {
-  return outline_trace(recording_in(path));
-}
-
 TraceOutline outline_recordings(const std::vector<std::string>& paths) {
   check_job_files(paths);
-  TraceOutline outline = outline_recording(paths.front());
+  TraceOutline outline = outline_trace(recording_in(paths.front()));
   for (std::size_t i = 1; i < paths.size(); ++i) {
-    outline.add(outline_recording(paths[i]));
+    outline.add(outline_trace(recording_in(paths[i])));
   }
   return outline;
 }
@@ -408,11 +392,6 @@ bool is_own_document(const std::filesystem::path& file, std::string_view schema)
   std::string head(kHead, '\0');
   std::ifstream(file, std::ios::binary).read(head.data(), kHead);
   return head.find(fmt::format("\"{}", schema)) != std::string::npos;
-}
-
-LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& options,
-                           const System& system, bool has_timeline) {
-  return load_metrics(std::vector{path}, options, system, has_timeline);
 }
 
 LoadedMetrics load_metrics(const std::vector<std::string>& paths, const RecordingOptions& options,
@@ -456,7 +435,7 @@ LoadedMetrics load_metrics(const std::vector<std::string>& paths, const Recordin
   if (has_timeline && is_bundle && !recording_of_bundle(path).empty()) {
     ProfileWants wants;
     wants.has_timeline = true;
-    loaded.profile = profile_of({path}, options, system, wants);
+    loaded.profile = profile_alone({path}, options, system, wants);
   }
   return loaded;
 }
@@ -501,8 +480,8 @@ std::optional<WindowOptions> window_of_phase(const RowName& phase, const Analysi
   for (const LedgerRow& row : analysis.ledgers) {
     if (row.stage == phase && (phase.kind == RowKind::kStartup || phase.kind == RowKind::kSteady ||
                                phase.kind == RowKind::kEnding)) {
-      const std::chrono::nanoseconds from(row.start_ns - analysis.capture_start_ns);
-      const std::chrono::nanoseconds to(row.end_ns - analysis.capture_start_ns);
+      const std::chrono::nanoseconds from(row.start_ns - analysis.capture.start_ns);
+      const std::chrono::nanoseconds to(row.end_ns - analysis.capture.start_ns);
       window = window.value_or(WindowOptions{from, to, {}, false});
       window->from = std::min(*window->from, from);
       window->to = std::max(*window->to, to);

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/diagnostics.h"
+#include "results/diagnostic.h"
 #include "trace/string_pool.h"
 #include "trace/trace.h"
 

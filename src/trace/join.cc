@@ -247,7 +247,7 @@ void join_diagnostics(const std::vector<TracePart>& parts, Trace& whole) {
       ++entry->second.num_files;
       if (is_new) {
         whole.diagnostics.push_back(one);
-        whole.diagnostics.back().sentence = fmt::format("{}: {}", part.file.path, one.sentence);
+        whole.diagnostics.back().sentence = fmt::format("{}: {}", part.file.file, one.sentence);
       } else {
         whole.diagnostics[entry->second.row].count += one.count;
       }
@@ -313,7 +313,7 @@ void check_shift(const TracePart& part) {
     return !__builtin_add_overflow(time_ns, part.file.shift_ns, &moved_ns) && moved_ns != kOpenEnd;
   };
   if (!fits(span.start_ns) || !fits(span.end_ns)) {
-    throw Error(ErrorKind::kInput, fmt::format("the times in {} cannot be right", part.file.path));
+    throw Error(ErrorKind::kInput, fmt::format("the times in {} cannot be right", part.file.file));
   }
 }
 
@@ -358,7 +358,8 @@ Trace join_traces(std::vector<TracePart> parts) {
   join_table(parts, places, &Trace::functions, whole);
   check_sum(whole);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    SourceFile& file = whole.capture.files.emplace_back(std::move(parts[i].file));
+    FileRow& file = whole.capture.files.emplace_back(std::move(parts[i].file));
+    file.is_aligned = file.clock_number == whole.capture.files.front().clock_number;
     for (std::size_t d = 0; d < parts[i].trace.devices.size(); ++d) {
       file.devices.push_back(device_label(whole.devices[places[i].first_device + d]));
     }

@@ -17,7 +17,7 @@ TimeSpan time_span(const Trace& trace);
 // One file of a job, and what is known of it.
 struct TracePart {
   Trace trace;
-  SourceFile file;
+  FileRow file;
 };
 
 // One recording of all parts, in their order, on the clock of the first. Processes, threads,

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "trace/diagnostics.h"
+#include "results/diagnostic.h"
 
 namespace gpuwhy {
 

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "results/capture.h"
+#include "results/diagnostic.h"
 #include "trace/column.h"
-#include "trace/diagnostics.h"
-#include "trace/format.h"
 #include "trace/string_pool.h"
 #include "trace/table.h"
 
@@ -269,55 +269,6 @@ struct DeviceInfo {
   std::uint64_t memory_bytes_per_s = 0;
   std::uint64_t clock_hz = 0;
   GpuRuntime runtime = GpuRuntime::kCuda;
-};
-
-// The part of a recording that was asked for, on the recording's clock.
-struct CaptureWindow {
-  std::int64_t start_ns = 0;
-  std::int64_t end_ns = 0;
-  std::int64_t capture_start_ns = 0;  // of the whole recording: users count from here
-  std::string why;                    // in words: "steps 10..20 of 64"
-  bool is_by_time = false;            // else it holds whole steps, or all work
-  std::int64_t first_step = 0;        // the number of its first step in the whole recording
-};
-
-// What the name of a file says of the rank that wrote it: "dp0_pp1_tp3", "rank-3".
-struct RankName {
-  std::optional<std::int64_t> rank;
-  std::optional<std::int64_t> tensor;
-  std::optional<std::int64_t> pipeline;
-  std::optional<std::int64_t> data;
-};
-
-// One of several files that were joined to one recording.
-struct SourceFile {
-  std::string path;
-  RankName name;
-  std::optional<std::int64_t> rank;  // of its name, or else as the recording says
-  std::int64_t shift_ns = 0;         // added to its times
-  std::uint32_t clock = 0;           // times of files with the same number can be compared
-  std::string clock_source;          // how that is known, in words
-  std::vector<std::string> devices;  // its GPUs, as they are named here
-};
-
-// Properties of the recording as a whole.
-struct CaptureInfo {
-  std::string path;
-  FormatInfo format;
-  std::string schema_version;  // empty before 2022
-  std::string tool_version;
-  std::string graph_mode;                  // "Graph" or "Node" where the recording says
-  std::optional<std::int64_t> rank;        // of the process among those of one job
-  std::optional<std::int64_t> world_size;  // their number
-  bool has_cuda = false;                   // any table of CUDA activity
-  bool has_kernel_table = false;           // kernels, even if none of them can be used
-  bool has_cpu_samples = false;            // or switches of threads; their rows are not read
-  std::optional<std::int64_t> utc_ns;      // UTC at time 0 of the recording's clock
-  // When the tool began to record, which may be before the first event; nullopt: unknown.
-  std::optional<std::int64_t> session_start_ns;
-  std::optional<CaptureWindow> window;  // nullopt: all of it
-  std::vector<std::string> messages;    // warnings and errors of the tool itself
-  std::vector<SourceFile> files;        // empty: all is of one file
 };
 
 // A whole recording in memory.

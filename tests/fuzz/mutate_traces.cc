@@ -88,7 +88,7 @@ bool read_all(const std::filesystem::path& file, bool& adds_up) {
     const Analysis analysis = profile(std::move(trace), Rules()).analysis;
     adds_up = metrics_json(analysis).contains("operators");
     for (const LedgerRow& ledger : analysis.ledgers) {
-      adds_up = adds_up && ledger.ledger.sum_ns() == ledger.ledger.window_ns;
+      adds_up = adds_up && ledger.sum_ns() == ledger.window_ns;
     }
     adds_up = adds_up && (!analysis.operators ||
                           analysis.operators->covered_ns <= analysis.operators->whole_ns);

@@ -291,7 +291,7 @@ void settle_claims(const std::vector<LaunchGroup>& groups, std::vector<Profiled>
 
 std::vector<StageCoverage> coverage_of(const Analysis& analysis) {
   std::vector<StageCoverage> rows;
-  StageCoverage whole{"total", 0, analysis.kernel_ns};
+  StageCoverage whole{"total", 0, analysis.capture.kernel_ns};
   for (const LaunchGroup& group : analysis.launch_groups) {
     const std::string& stage = group.stage.text();
     auto row = std::ranges::find(rows, stage, &StageCoverage::stage);
@@ -381,7 +381,7 @@ void complete_row(const Analysis& analysis, Profiled& profiled) {
       profiled.input.workload_duration_ns = static_cast<double>(group.median_ns);
     }
     row.covered_ns = group.total_ns;
-    row.covered_fraction = fraction_of(group.total_ns, analysis.kernel_ns);
+    row.covered_fraction = fraction_of(group.total_ns, analysis.capture.kernel_ns);
   }
   const Roofline judged = roofline(profiled.input, profiled.roofs);
   row.roofline = judged;

@@ -128,7 +128,7 @@ class Planner {
         options_(options),
         process_(busiest_process(analysis.launch_groups)) {
     plan_.budget_s = options.budget_s;
-    plan_.kernel_ns = analysis.kernel_ns;
+    plan_.kernel_ns = analysis.capture.kernel_ns;
     find_first_instances();
     choose(merged(analysis.launch_groups, process_), part_times(kernel_parts, analysis));
   }

@@ -20,23 +20,25 @@ bool is_capture_of_graphs(const Analysis& analysis) {
   for (const DeviceRow& device : analysis.devices) {
     num_kernels += device.num_kernels;
   }
-  return analysis.num_captured_launches > num_kernels;
+  return analysis.capture.num_captured_launches > num_kernels;
 }
 
 bool has_missing_calls(const Analysis& analysis) {
   constexpr std::int64_t kFewCalls = 500;
   constexpr std::int64_t kMostCallsPerRecorded = 50;  // about 16 where none are missing
-  return analysis.num_calls >= kFewCalls &&
-         analysis.num_numbered_calls > analysis.num_calls * kMostCallsPerRecorded;
+  return analysis.capture.num_calls >= kFewCalls &&
+         analysis.capture.num_numbered_calls > analysis.capture.num_calls * kMostCallsPerRecorded;
 }
+
+namespace {
 
 void check_gpu_activity(const FindingContext& context) {
   const Analysis& analysis = context.analysis;
   // Without kernels all other findings are meaningless.
-  if (analysis.kernel_ns > 0) {
+  if (analysis.capture.kernel_ns > 0) {
     return;
   }
-  Finding& finding = context.block("no_gpu_activity");
+  Finding& finding = context.block(FindingId::kNoGpuActivity);
   finding.sentence =
       !analysis.absent.empty() ? "there is no recording: " + printable(analysis.absent)
       : analysis.capture.has_kernel_table
@@ -53,23 +55,23 @@ void check_gpu_activity(const FindingContext& context) {
     }
   }
   if (!analysis.absent.empty()) {
-    finding.next = analysis.absent_next;
+    finding.advice.text = analysis.absent_next;
     finding.evidence = {"contract"};
     return;
   }
   if (!context.facts.has_gpu.value_or(true)) {
     finding.sentence =
         "this machine has no GPU: times of the program are valid, GPU results are n/a";
-    finding.next = "run the same command on a machine with a GPU";
+    finding.advice.text = "run the same command on a machine with a GPU";
     finding.evidence = {"environment.gpus", "capture.kernel_ns"};
     return;
   }
-  finding.next = analysis.capture.format.record_gpu;
+  finding.advice.text = analysis.capture.format.record_gpu;
   finding.evidence = {"capture.kernel_ns", "tool_messages"};
   for (const Diagnostic& diagnostic : analysis.diagnostics) {
     if (diagnostic.kind == "range_profiling") {
       finding.sentence = "no kernel was recorded: " + diagnostic.sentence;
-      finding.next =
+      finding.advice.text =
           "record again without profiler_metrics in torch.profiler's experimental_config; count single "
           "kernels with ncu";
       finding.evidence = {"data_quality[kind=range_profiling].count"};
@@ -79,16 +81,16 @@ void check_gpu_activity(const FindingContext& context) {
 
 void check_opaque_graphs(const FindingContext& context) {
   const Analysis& analysis = context.analysis;
-  const double share = fraction_of(analysis.opaque_graph_ns, analysis.kernel_ns);
+  const double share = fraction_of(analysis.capture.opaque_graph_ns, analysis.capture.kernel_ns);
   if (share < kMostOpaque) {
     return;
   }
-  Finding& finding = context.block("graph_opaque");
+  Finding& finding = context.block(FindingId::kGraphOpaque);
   finding.sentence = fmt::format(
       "{} of GPU time is in CUDA graphs that were recorded as a whole: their kernels are not visible",
       format_fraction(share));
-  finding.next = fmt::format("record again with {}, as gpuwhy run does",
-                             analysis.capture.format.record_graphs);
+  finding.advice.text = fmt::format("record again with {}, as gpuwhy run does",
+                                    analysis.capture.format.record_graphs);
   finding.evidence = {"capture.opaque_graph_ns", "capture.kernel_ns"};
 }
 
@@ -96,15 +98,15 @@ void check_opaque_graphs(const FindingContext& context) {
 void check_captured_graphs(const FindingContext& context) {
   constexpr std::int64_t kFewLaunches = 20;
   const Analysis& analysis = context.analysis;
-  if (!is_capture_of_graphs(analysis) || analysis.num_captured_launches < kFewLaunches) {
+  if (!is_capture_of_graphs(analysis) || analysis.capture.num_captured_launches < kFewLaunches) {
     return;
   }
-  Finding& finding = context.block("graph_capture");
+  Finding& finding = context.block(FindingId::kGraphCapture);
   finding.sentence = fmt::format(
       "this recording is of graph capture: {} launches were captured, not executed; only {} of kernels "
       "ran",
-      analysis.num_captured_launches, format_duration_ns(analysis.kernel_ns));
-  finding.next =
+      analysis.capture.num_captured_launches, format_duration_ns(analysis.capture.kernel_ns));
+  finding.advice.text =
       "use it to name the kernels of the replay: gpuwhy analyze REPLAY --capture-trace THIS";
   finding.evidence = {"capture.captured_launches", "capture.kernel_ns"};
 }
@@ -114,12 +116,12 @@ void check_missing_calls(const FindingContext& context) {
   if (!has_missing_calls(context.analysis)) {
     return;
   }
-  Finding& finding = context.block("calls_missing");
+  Finding& finding = context.block(FindingId::kCallsMissing);
   finding.sentence = fmt::format(
       "the recording has {} of about {} API calls, judging by their correlation ids: it is a sample, "
       "so idle time and its causes are meaningless",
-      context.analysis.num_calls, context.analysis.num_numbered_calls);
-  finding.next = "record again without sampling; times of single kernels are valid";
+      context.analysis.capture.num_calls, context.analysis.capture.num_numbered_calls);
+  finding.advice.text = "record again without sampling; times of single kernels are valid";
   finding.evidence = {"capture.calls", "capture.numbered_calls"};
 }
 
@@ -130,15 +132,16 @@ void check_data_loss(const FindingContext& context) {
   for (const Diagnostic& diagnostic : context.analysis.diagnostics) {
     const bool is_impossible = diagnostic.severity == Severity::kImpossible;
     if (is_impossible || diagnostic.severity == Severity::kDataLoss) {
-      Finding& finding = context.block(is_impossible ? "impossible_rows" : "data_loss");
+      Finding& finding =
+          context.block(is_impossible ? FindingId::kImpossibleRows : FindingId::kDataLoss);
       finding.sentence =
           (is_impossible ? "the recording contradicts itself: " : "the recording is incomplete: ") +
           printable(diagnostic.sentence);
-      finding.next = is_impossible ? fmt::format(
-                                         "make the file again, unchanged: {}; if it says "
-                                         "the same, record again",
-                                         format.made_with)
-                                   : std::string(format.record_less);
+      finding.advice.text = is_impossible ? fmt::format(
+                                                "make the file again, unchanged: {}; if it says "
+                                                "the same, record again",
+                                                format.made_with)
+                                          : std::string(format.record_less);
       finding.evidence = {fmt::format("data_quality[kind={}].count", diagnostic.kind)};
     }
   }
@@ -147,10 +150,10 @@ void check_data_loss(const FindingContext& context) {
     if (words.find("dropped") != std::string::npos ||
         words.find("truncated") != std::string::npos ||
         words.find("events were lost") != std::string::npos) {
-      Finding& finding = context.block("data_loss");
+      Finding& finding = context.block(FindingId::kDataLoss);
       finding.sentence = fmt::format("the recording is incomplete. {} says: {}",
                                      context.analysis.capture.format.tool_id, printable(message));
-      finding.next = context.analysis.capture.format.record_less;
+      finding.advice.text = context.analysis.capture.format.record_less;
       finding.evidence = {"tool_messages"};
       break;
     }
@@ -159,7 +162,7 @@ void check_data_loss(const FindingContext& context) {
 
 void check_overhead(const FindingContext& context) {
   if (context.analysis.baseline.empty()) {
-    context.silent("profiler_overhead", "needs a baseline pass: gpuwhy run");
+    context.silent(FindingId::kProfilerOverhead, "needs a baseline pass: gpuwhy run");
     return;
   }
   for (const StageOverhead& overhead : context.analysis.overheads) {
@@ -172,13 +175,12 @@ void check_overhead(const FindingContext& context) {
     if (longer <= kMostOverhead || is_nested) {
       continue;
     }
-    Finding& finding = context.note("profiler_overhead", overhead.stage);
+    Finding& finding = context.note(FindingId::kProfilerOverhead, overhead.stage);
     finding.sentence =
         fmt::format("{} took {} longer under the profiler: part of its time is profiler overhead",
                     printable_name(overhead.stage.text()), format_fraction(longer));
-    finding.next = "record less: run.mode=light";
-    finding.evidence = {
-        fmt::format("overhead[stage={}].profiled_mean_ns", path_value(overhead.stage.text()))};
+    finding.advice.text = "record less: run.mode=light";
+    finding.evidence = {stage_evidence("overhead", overhead.stage, "profiled_mean_ns")};
   }
 }
 
@@ -195,15 +197,14 @@ void check_first_range(const FindingContext& context) {
     if (ratio < kStretch) {
       continue;
     }
-    Finding& finding = context.note("first_range_stretch", stage.stage);
-    finding.confidence = "medium";
+    Finding& finding = context.note(FindingId::kFirstRangeStretch, stage.stage);
+    finding.confidence = Confidence::kMedium;
     finding.sentence = fmt::format(
         "the first {} took {}, {:.1f} times the mean of the others: warm-up, or the profiler starting",
         printable_name(stage.stage.text()), format_duration_ns(stage.first_ns), ratio);
-    finding.next = "use the steady mean, which excludes it; warm up before profiling starts";
-    finding.evidence = {
-        fmt::format("stages[stage={}].host_first_ns", path_value(stage.stage.text())),
-        fmt::format("stages[stage={}].host_steady_mean_ns", path_value(stage.stage.text()))};
+    finding.advice.text = "use the steady mean, which excludes it; warm up before profiling starts";
+    finding.evidence = {stage_evidence("stages", stage.stage, "host_first_ns"),
+                        stage_evidence("stages", stage.stage, "host_steady_mean_ns")};
   }
 }
 
@@ -211,24 +212,25 @@ void check_other_family(const FindingContext& context) {
   if (context.analysis.unmatched_names.empty()) {
     return;
   }
-  Finding& finding = context.note("other_family", {RowKind::kRecording});
+  Finding& finding = context.note(FindingId::kOtherFamily);
   finding.sentence = "kernels of unknown families take more than 10 % of the time";
-  finding.next = "add their names to a rules file: --rules FILE";
+  finding.advice.text = "add their names to a rules file: --rules FILE";
   finding.evidence = {"families[family=other].total_ns", "unmatched_names"};
 }
 
 void check_other_users(const FindingContext& context) {
   if (!context.facts.num_other_gpu_users) {
-    context.silent("other_gpu_users", "needs nvidia-smi at the time of the run: gpuwhy run");
+    context.silent(FindingId::kOtherGpuUsers,
+                   "needs nvidia-smi at the time of the run: gpuwhy run");
     return;
   }
   if (*context.facts.num_other_gpu_users > 0) {
-    Finding& finding = context.note("other_gpu_users", {RowKind::kRecording});
+    Finding& finding = context.note(FindingId::kOtherGpuUsers);
     finding.sentence =
         fmt::format("{} other {} on the GPUs when the run began: times include theirs",
                     *context.facts.num_other_gpu_users,
                     *context.facts.num_other_gpu_users == 1 ? "process was" : "processes were");
-    finding.next =
+    finding.advice.text =
         "nvidia-smi lists them; run again alone, or on another GPU: CUDA_VISIBLE_DEVICES";
     finding.evidence = {"environment.gpu_processes"};
   }
@@ -238,26 +240,25 @@ void check_other_users(const FindingContext& context) {
 // no program uses the GPU, so then they are not.
 void check_clocks(const FindingContext& context) {
   if (!context.facts.keeps_clocks) {
-    context.silent("clocks_not_locked", "needs nvidia-smi at the time of the run: gpuwhy run");
+    context.silent(FindingId::kClocksNotLocked,
+                   "needs nvidia-smi at the time of the run: gpuwhy run");
     return;
   }
   if (!*context.facts.keeps_clocks) {
-    Finding& finding = context.note("clocks_not_locked", {RowKind::kRecording});
-    finding.confidence = "medium";
+    Finding& finding = context.note(FindingId::kClocksNotLocked);
+    finding.confidence = Confidence::kMedium;
     finding.sentence = "persistence mode is off, so clocks are not locked: repeats will differ";
-    finding.next = "sudo nvidia-smi -pm 1 && sudo nvidia-smi --lock-gpu-clocks=MIN,MAX";
+    finding.advice.text = "sudo nvidia-smi -pm 1 && sudo nvidia-smi --lock-gpu-clocks=MIN,MAX";
     finding.evidence = {"environment.gpus"};
   }
 }
-
-namespace {
 
 // Whether a GPU ran kernels nearly all the time.
 bool is_busy(const Analysis& analysis) {
   constexpr double kMost = 0.9;
   return std::any_of(analysis.ledgers.begin(), analysis.ledgers.end(), [&](const LedgerRow& row) {
     return row.stage.kind == RowKind::kRecording &&
-           fraction_of(row.ledger[Bucket::kCompute], row.ledger.work_ns()) >= kMost;
+           fraction_of(row[Bucket::kCompute], row.work_ns()) >= kMost;
   });
 }
 
@@ -273,7 +274,7 @@ const GemmRate* largest_rate(const Analysis& analysis) {
       largest = &rate;
     }
   }
-  return largest != nullptr && fraction_of(largest->total_ns, analysis.kernel_ns) >= kLeast
+  return largest != nullptr && fraction_of(largest->total_ns, analysis.capture.kernel_ns) >= kLeast
              ? largest
              : nullptr;
 }
@@ -284,7 +285,7 @@ std::string rate_words(const Analysis& analysis, const GemmRate* rate) {
              ? ""
              : fmt::format("; {} of {} takes {} at {:.4g} TFLOP/s, {} of the GPU's peak",
                            printable_name(rate->op), printable_name(rate->dims),
-                           format_fraction(fraction_of(rate->total_ns, analysis.kernel_ns)),
+                           format_fraction(fraction_of(rate->total_ns, analysis.capture.kernel_ns)),
                            *rate->flops_per_s / 1e12, format_fraction(*rate->peak_fraction));
 }
 
@@ -327,8 +328,6 @@ std::string largest_part_advice(const FindingContext& context, const std::string
                    "; or measure the kernel with ncu: gpuwhy ncu plan names the launch";
 }
 
-}  // namespace
-
 void check_few_kernels(const FindingContext& context) {
   constexpr std::int64_t kFewKernels = 20;
   // Nothing repeats, and nothing takes long: no saving can be told.
@@ -342,16 +341,17 @@ void check_few_kernels(const FindingContext& context) {
   if (num_kernels == 0 || num_kernels >= kFewKernels || is_capture_of_graphs(analysis)) {
     return;
   }
-  const bool is_next_to_none = num_kernels <= kNextToNone && analysis.kernel_ns < kNextToNoTimeNs;
-  if (analysis.kernel_ns >= kNextToNoTimeNs && is_busy(analysis)) {
+  const bool is_next_to_none =
+      num_kernels <= kNextToNone && analysis.capture.kernel_ns < kNextToNoTimeNs;
+  if (analysis.capture.kernel_ns >= kNextToNoTimeNs && is_busy(analysis)) {
     return;  // nothing waits
   }
-  Finding& finding = is_next_to_none ? context.block("few_kernels")
-                                     : context.note("few_kernels", {RowKind::kRecording});
+  Finding& finding = is_next_to_none ? context.block(FindingId::kFewKernels)
+                                     : context.note(FindingId::kFewKernels);
   finding.sentence =
       fmt::format("only {} {} ran, {} in total: too few to say what a step waits for", num_kernels,
-                  num_kernels == 1 ? "kernel" : "kernels", format_duration_ns(analysis.kernel_ns));
-  finding.next = "record a few steps of the workload, after warming up";
+                  num_kernels == 1 ? "kernel" : "kernels", format_duration_ns(analysis.capture.kernel_ns));
+  finding.advice.text = "record a few steps of the workload, after warming up";
   finding.evidence = {"capture.kernel_ns"};
 }
 
@@ -362,25 +362,39 @@ void check_largest_part(const FindingContext& context) {
   const bool is_said = std::any_of(
       context.findings.found.begin(), context.findings.found.end(), [](const Finding& finding) {
         // Of a sample it is all that can be said.
-        return (finding.is_blocker && finding.id != "calls_missing") ||
-               finding.id == "few_kernels" || finding.saving_fraction().value_or(0) >= kEnough;
+        return (finding.is_blocker && finding.id != FindingId::kCallsMissing) ||
+               finding.id == FindingId::kFewKernels ||
+               finding.saving_fraction().value_or(0) >= kEnough;
       });
-  if (is_said || analysis.kernels.empty() || analysis.families.empty() || analysis.kernel_ns == 0) {
+  if (is_said || analysis.kernels.empty() || analysis.families.empty() ||
+      analysis.capture.kernel_ns == 0) {
     return;
   }
   const KernelRow& top = analysis.kernels.front();
   const FamilyRow& family = analysis.families.front();
   const GemmRate* rate = largest_rate(analysis);
-  Finding& finding = context.note("largest_part", {RowKind::kRecording});
+  Finding& finding = context.note(FindingId::kLargestPart);
   finding.sentence = fmt::format(
       "{} of kernel time is {} kernels; the largest kernel is {} with {} in {} {}, median {}{}",
-      format_fraction(fraction_of(family.total_ns, analysis.kernel_ns)), family.family,
+      format_fraction(fraction_of(family.total_ns, analysis.capture.kernel_ns)), family.family,
       printable_name(top.short_name),
-      format_fraction(fraction_of(top.total_ns, analysis.kernel_ns)), top.calls,
+      format_fraction(fraction_of(top.total_ns, analysis.capture.kernel_ns)), top.calls,
       top.calls == 1 ? "launch" : "launches", format_duration_ns(top.median_ns),
       rate_words(analysis, rate));
-  finding.next = largest_part_advice(context, family.family, rate);
+  finding.advice.text = largest_part_advice(context, family.family, rate);
   finding.evidence = {fmt::format("families[family={}].total_ns", family.family)};
 }
+
+constexpr Rule kOnRecording[] = {check_gpu_activity, check_opaque_graphs, check_captured_graphs,
+                                 check_missing_calls, check_data_loss};
+// The last one speaks where no other does.
+constexpr Rule kRemarks[] = {check_overhead,    check_first_range, check_other_family,
+                             check_other_users, check_clocks,      check_few_kernels,
+                             check_largest_part};
+
+}  // namespace
+
+const std::span<const Rule> kRecordingRules = kOnRecording;
+const std::span<const Rule> kRemarkRules = kRemarks;
 
 }  // namespace gpuwhy

@@ -52,36 +52,6 @@ std::int64_t generation(const FindingContext& context, const DeviceRow& device) 
   return latest;
 }
 
-}  // namespace
-
-const DeviceRow* device_of(const Analysis& analysis, const LedgerRow& row) {
-  const auto device = std::find_if(analysis.devices.begin(), analysis.devices.end(),
-                                   [&](const DeviceRow& one) { return one.device == row.device; });
-  return device == analysis.devices.end() ? nullptr : &*device;
-}
-
-KernelChains chains_in(const Analysis& analysis, const LedgerRow& row) {
-  KernelChains sum;
-  for (const KernelChains& chains : analysis.kernel_chains) {
-    // Chains of a steady phase are there twice: in their stage, and in a row of its own.
-    const bool is_wanted =
-        (row.stage.kind == RowKind::kSteady) == (chains.stage.kind == RowKind::kSteady);
-    if (is_wanted && is_in_row(chains.device, chains.stage, row)) {
-      sum.add(chains);
-    }
-  }
-  return sum;
-}
-
-std::string chain_evidence(const LedgerRow& row, std::string_view field) {
-  return row.stage.kind == RowKind::kRecording
-             ? fmt::format("kernel_chains[device={}].{}", row.device, field)
-             : fmt::format("kernel_chains[stage={},device={}].{}", path_value(row.stage.text()),
-                           row.device, field);
-}
-
-namespace {
-
 // What the batched products reach of the GPU's peak, by their time: those of attention in parts are
 // batched. Nullopt where the recording has no sizes.
 std::optional<double> batched_peak_fraction(const Analysis& analysis) {
@@ -99,8 +69,6 @@ std::optional<double> batched_peak_fraction(const Analysis& analysis) {
   return total_ns > 0 ? std::optional(at_peak_ns / total_ns) : std::nullopt;
 }
 
-}  // namespace
-
 // A fused kernel computes the same products and moves nothing in between. At best it runs them at
 // the GPU's peak; where their rate is not known, they keep their time.
 void check_unfused_attention(const FindingContext& context) {
@@ -110,15 +78,15 @@ void check_unfused_attention(const FindingContext& context) {
     const std::int64_t moving_ns = chains.attention_ns - chains.product_ns;
     const auto faster_ns = static_cast<std::int64_t>(static_cast<double>(chains.product_ns) *
                                                      (1 - fraction.value_or(1)));
-    const std::int64_t saving_ns = std::min(moving_ns + faster_ns, row.ledger[Bucket::kCompute]);
+    const std::int64_t saving_ns = std::min(moving_ns + faster_ns, row[Bucket::kCompute]);
     if (chains.num_attentions < kFewAttentions || share_of(saving_ns, row) < kLeastKernelShare) {
       continue;
     }
-    Finding& finding = context.add("unfused_attention", row, Bucket::kCompute, saving_ns);
+    Finding& finding = context.add(FindingId::kUnfusedAttention, row, Bucket::kCompute, saving_ns);
     finding.bound =
-        difference(chains.attention_ns, "of attention in parts", chains.attention_ns - saving_ns,
-                   fraction ? "for its GEMMs at the GPU's peak" : "for its GEMMs");
-    finding.confidence = "high";
+        Difference{chains.attention_ns, "of attention in parts", chains.attention_ns - saving_ns,
+                   fraction ? "for its GEMMs at the GPU's peak" : "for its GEMMs"};
+    finding.confidence = Confidence::kHigh;
     finding.sentence = fmt::format(
         "{} is unfused attention (GEMM, softmax, GEMM; {} times); {} of it is softmax and data movement "
         "that a fused kernel avoids{}",
@@ -127,10 +95,11 @@ void check_unfused_attention(const FindingContext& context) {
         fraction
             ? fmt::format(", and its GEMMs reach {} of the GPU's peak", format_fraction(*fraction))
             : " (a gain of its GEMMs is not counted)");
-    finding.next = context.workload.is_pytorch
-                       ? "use the fused path: F.scaled_dot_product_attention; in transformers "
-                         "attn_implementation=\"sdpa\""
-                       : "use a fused attention kernel";
+    finding.advice.text =
+        context.workload.is_pytorch
+            ? "use the fused path: F.scaled_dot_product_attention; in transformers "
+              "attn_implementation=\"sdpa\""
+            : "use a fused attention kernel";
     finding.evidence = {chain_evidence(row, "attention_ns")};
   }
 }
@@ -147,14 +116,14 @@ void check_flash_generation(const FindingContext& context) {
     if (share_of(saving_ns, row) < kLeastKernelShare) {
       continue;
     }
-    Finding& finding = context.add("flash_attention_2", row, Bucket::kCompute, saving_ns);
-    finding.bound = difference(found.time_ns, "of FlashAttention 2", found.time_ns - saving_ns,
-                               "if FlashAttention 3 is twice as fast");
-    finding.confidence = "high";
+    Finding& finding = context.add(FindingId::kFlashAttention2, row, Bucket::kCompute, saving_ns);
+    finding.bound = Difference{found.time_ns, "of FlashAttention 2", found.time_ns - saving_ns,
+                               "if FlashAttention 3 is twice as fast"};
+    finding.confidence = Confidence::kHigh;
     finding.sentence =
         fmt::format("{} is FlashAttention 2, built for Ampere, on a Hopper GPU ({})",
                     time_in(found.time_ns, row), printable_name(found.largest->short_name));
-    finding.next =
+    finding.advice.text =
         "use FlashAttention 3 (flash_attn_interface; in vLLM it is the default on Hopper) or "
         "cuDNN's attention: 1.5 to 2 times as fast on Hopper";
     finding.evidence = {kernel_evidence(*found.largest, row)};
@@ -171,24 +140,23 @@ void check_layouts(const FindingContext& context) {
     if (share_of(found.time_ns, row) < kLeastKernelShare) {
       continue;
     }
-    Finding& finding = context.add("layout_conversion", row, Bucket::kCompute, found.time_ns);
-    finding.confidence = "high";
+    Finding& finding =
+        context.add(FindingId::kLayoutConversion, row, Bucket::kCompute, found.time_ns);
+    finding.confidence = Confidence::kHigh;
     finding.sentence = fmt::format(
         "{} is conversion between NCHW and NHWC around convolutions ({} launches; most time: {})",
         time_in(found.time_ns, row), found.calls, printable_name(found.largest->short_name));
-    finding.next = !context.workload.is_pytorch
-                       ? "keep images in NHWC from end to end"
-                       : fmt::format(
-                             "keep model and input in NHWC: "
-                             ".to(memory_format=torch.channels_last) on both{}",
-                             context.workload.is_amd
-                                 ? ", with PYTORCH_MIOPEN_SUGGEST_NHWC=1 in the environment"
-                                 : "");
+    finding.advice.text = !context.workload.is_pytorch
+                              ? "keep images in NHWC from end to end"
+                              : fmt::format(
+                                    "keep model and input in NHWC: "
+                                    ".to(memory_format=torch.channels_last) on both{}",
+                                    context.workload.is_amd
+                                        ? ", with PYTORCH_MIOPEN_SUGGEST_NHWC=1 in the environment"
+                                        : "");
     finding.evidence = {kernel_evidence(*found.largest, row)};
   }
 }
-
-namespace {
 
 constexpr double kWarpsOfFullSm = 64;
 
@@ -200,8 +168,6 @@ double threads_of(const LaunchShape& shape) {
 bool is_openmp(std::string_view kernel_name) {
   return kernel_name.starts_with("nvkernel_") || kernel_name.starts_with("__omp_offloading");
 }
-
-}  // namespace
 
 // Time of launches with fewer blocks than the GPU has SMs: at best the empty SMs' share of it.
 void check_empty_sms(const FindingContext& context) {
@@ -230,15 +196,15 @@ void check_empty_sms(const FindingContext& context) {
       largest = largest == nullptr || group.total_ns > largest->total_ns ? &group : largest;
     }
     const std::int64_t saving_ns =
-        std::min(static_cast<std::int64_t>(empty_ns), row.ledger[Bucket::kCompute]);
+        std::min(static_cast<std::int64_t>(empty_ns), row[Bucket::kCompute]);
     if (share_of(saving_ns, row) < kLeastEmptyShare) {
       continue;
     }
-    Finding& finding = context.add("empty_sms", row, Bucket::kCompute, saving_ns);
-    const std::int64_t shown_ns = std::min(time_ns, row.ledger[Bucket::kCompute]);
+    Finding& finding = context.add(FindingId::kEmptySms, row, Bucket::kCompute, saving_ns);
+    const std::int64_t shown_ns = std::min(time_ns, row[Bucket::kCompute]);
     finding.bound =
-        difference(shown_ns, "of these kernels", shown_ns - saving_ns, "if all SMs worked");
-    finding.confidence = "medium";
+        Difference{shown_ns, "of these kernels", shown_ns - saving_ns, "if all SMs worked"};
+    finding.confidence = Confidence::kMedium;
     finding.sentence = fmt::format(
         "{} is kernels with fewer blocks than the GPU has SMs ({}); most of it: {} with grid and block "
         "{}, {} {} of {}",
@@ -246,7 +212,7 @@ void check_empty_sms(const FindingContext& context) {
         printable_name(short_kernel_names({largest->kernel_name})[0]), largest->shape.text(),
         largest->calls, largest->calls == 1 ? "launch" : "launches",
         format_duration_ns(largest->median_ns));
-    finding.next =
+    finding.advice.text =
         is_openmp(largest->kernel_name)
             ? "launch more teams: target teams distribute parallel for on the outer loops, or a larger "
               "num_teams"
@@ -254,5 +220,12 @@ void check_empty_sms(const FindingContext& context) {
     finding.evidence = {fmt::format("devices[device={}].sms", row.device)};
   }
 }
+
+constexpr Rule kOnChoice[] = {check_unfused_attention, check_flash_generation, check_layouts,
+                              check_empty_sms};
+
+}  // namespace
+
+const std::span<const Rule> kChoiceRules = kOnChoice;
 
 }  // namespace gpuwhy

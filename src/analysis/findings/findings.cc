@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/busy_row.h"
 #include "analysis/findings/rule.h"
 #include "base/cut_name.h"
 #include "base/json_path.h"
@@ -27,39 +28,6 @@
 
 namespace gpuwhy {
 namespace {
-
-// clang-format off
-constexpr void (*kFindingRules[])(const FindingContext&) = {
-    check_gpu_activity,
-    check_opaque_graphs,
-    check_captured_graphs,
-    check_missing_calls,
-    check_data_loss,
-    check_host,
-    check_buckets,
-    check_graph_idle,
-    check_unrecorded,
-    check_copies,
-    check_idle_at_start,
-    check_rank_skew,
-    check_tensor_cores,
-    check_fusion,
-    check_unfused_attention,
-    check_flash_generation,
-    check_layouts,
-    check_empty_sms,
-    check_families,
-    check_roofs,
-    check_counters,
-    check_overhead,
-    check_first_range,
-    check_other_family,
-    check_other_users,
-    check_clocks,
-    check_few_kernels,
-    check_largest_part,
-};
-// clang-format on
 
 // Stages if marked, else the part of the capture in which the model works. Start-up and what
 // follows the last work of the model are in the verdict: no step becomes faster without them.
@@ -88,8 +56,9 @@ std::vector<LedgerRow> scopes_of(const Analysis& analysis) {
     all.stage.kind = RowKind::kRecording;
     all.device = analysis.kernels[0].device;
     all.num_instances = 1;
-    all.ledger.window_ns = analysis.kernel_ns;
-    all.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = analysis.kernel_ns;
+    all.window_ns = analysis.capture.kernel_ns;
+    all.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = analysis.capture.kernel_ns;
+    set_base(all);
     return whole;
   }
   // A GPU whose model works all the time, or that ran no model, has only the capture.
@@ -105,9 +74,9 @@ std::vector<LedgerRow> scopes_of(const Analysis& analysis) {
 // A saving counts for as much as it is sure: the bound of one that is read off a table of GPUs, or
 // that is all the time something takes, is seldom reached.
 double weight_of(const Finding& finding) {
-  const double sure = finding.confidence == "high"     ? 1.0
-                      : finding.confidence == "medium" ? kMediumWeight
-                                                       : kLowWeight;
+  const double sure = finding.confidence == Confidence::kHigh     ? 1.0
+                      : finding.confidence == Confidence::kMedium ? kMediumWeight
+                                                                  : kLowWeight;
   return sure * static_cast<double>(finding.saving_ns + finding.once_ns);
 }
 
@@ -123,7 +92,7 @@ void merge_devices(std::vector<Finding>& found) {
              one.stage == finding.stage && !one.device.empty();
     });
     // Findings of rank_skew compare GPUs with each other.
-    if (same == merged.end() || finding.id == "rank_skew") {
+    if (same == merged.end() || finding.id == FindingId::kRankSkew) {
       merged.push_back(std::move(finding));
       savings.emplace_back();
       other.emplace_back();
@@ -151,12 +120,13 @@ void add_order(std::vector<Finding>& found) {
   constexpr double kMuch = 0.10;  // of the row
   for (Finding& finding : found) {
     const auto late = std::find_if(found.begin(), found.end(), [&](const Finding& one) {
-      return (one.id == "launch_bound" || one.id == "host_work") && one.stage == finding.stage &&
-             one.device == finding.device && one.saving_fraction().value_or(0) >= kMuch;
+      return (one.id == FindingId::kLaunchBound || one.id == FindingId::kHostWork) &&
+             one.stage == finding.stage && one.device == finding.device &&
+             one.saving_fraction().value_or(0) >= kMuch;
     });
-    if (finding.bucket == "compute" && finding.saving_ns > 0 && late != found.end() &&
-        !finding.next.starts_with(kAlsoFixed)) {
-      finding.next += fmt::format(" (after {})", late->id);
+    if (finding.bucket == Bucket::kCompute && finding.saving_ns > 0 && late != found.end() &&
+        !finding.advice.same_as) {
+      finding.advice.after = late->id;
     }
   }
 }
@@ -166,71 +136,67 @@ void add_order(std::vector<Finding>& found) {
 void finish_bounds(std::vector<Finding>& found) {
   for (Finding& finding : found) {
     if (finding.saving_ns == 0) {
-      finding.bound.clear();
-    } else if (finding.bound.empty()) {
-      finding.bound = all_of(finding.saving_ns, "this time");
+      finding.bound = {};
+    } else if (std::holds_alternative<std::monostate>(finding.bound)) {
+      finding.bound = AllOf{finding.saving_ns};
     }
   }
 }
 
 // One change that solves two findings is told once.
 void refer_to_same_fix(std::vector<Finding>& found) {
-  const auto name_of = [](const Finding& finding) {
-    return std::string_view(finding.fix).substr(0, finding.fix.find('('));
-  };
   for (std::size_t i = 1; i < found.size(); ++i) {
-    Finding& finding = found[i];
-    const auto first = std::find_if(
-        found.begin(), found.begin() + static_cast<std::ptrdiff_t>(i), [&](const Finding& one) {
-          return !finding.fix.empty() && name_of(one) == name_of(finding) && one.id != finding.id;
-        });
-    if (first != found.begin() + static_cast<std::ptrdiff_t>(i)) {
-      const std::size_t rest = finding.next.find("; ");
-      finding.next = fmt::format("{}{}: {}{}", kAlsoFixed, first->id, finding.fix,
-                                 rest == std::string::npos ? "" : finding.next.substr(rest));
+    Advice& advice = found[i].advice;
+    const auto end = found.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto first = std::find_if(found.begin(), end, [&](const Finding& one) {
+      return is_same_fix(one.advice.fix, advice.fix) && one.id != found[i].id;
+    });
+    if (first != end) {
+      advice.same_as = first->id;
+      advice.text = fix_words(advice.fix);
     }
   }
 }
 
 void mark_overlaps(std::vector<Finding>& found) {
-  std::set<std::tuple<RowName, std::string, std::string>> taken;
+  std::set<std::tuple<RowName, std::string, Bucket>> taken;
   for (Finding& finding : found) {
-    if (!finding.bucket.empty()) {
-      finding.overlaps = !taken.emplace(finding.stage, finding.device, finding.bucket).second;
+    if (finding.bucket) {
+      finding.overlaps = !taken.emplace(finding.stage, finding.device, *finding.bucket).second;
     }
   }
 }
 
 }  // namespace
 
-Finding& FindingContext::add(const char* id, const LedgerRow& row, Bucket bucket,
+Finding& FindingContext::add(FindingId id, const LedgerRow& row, Bucket bucket,
                              std::int64_t saving_ns) const {
   Finding& finding = findings.found.emplace_back();
   finding.id = id;
   finding.stage = row.stage;
   finding.device = row.device;
-  finding.bucket = kBucketNames[static_cast<std::size_t>(bucket)];
+  finding.bucket = bucket;
   finding.saving_ns = saving_ns;
-  finding.window_ns = row.base_ns();
+  finding.window_ns = row.base_ns.value_or(0);
   return finding;
 }
 
-Finding& FindingContext::note(const char* id, const RowName& stage) const {
+Finding& FindingContext::note(FindingId id, const RowName& stage) const {
   Finding& finding = findings.found.emplace_back();
   finding.id = id;
   finding.stage = stage;
-  finding.confidence = "high";
+  finding.confidence = Confidence::kHigh;
   return finding;
 }
 
-Finding& FindingContext::block(const char* id) const {
-  Finding& finding = note(id, {RowKind::kRecording});
+Finding& FindingContext::block(FindingId id) const {
+  Finding& finding = note(id);
   finding.is_blocker = true;
-  finding.window_ns = analysis.capture_ns;
+  finding.window_ns = analysis.capture.duration_ns;
   return finding;
 }
 
-void FindingContext::silent(const char* id, const std::string& reason) const {
+void FindingContext::silent(FindingId id, const std::string& reason) const {
   findings.silent.push_back({id, reason});
 }
 
@@ -239,11 +205,53 @@ bool is_in_row(const std::string& device, const RowName& stage, const LedgerRow&
                                   row.stage.kind == RowKind::kSteady || stage == row.stage);
 }
 
+std::string kernel_evidence(const KernelRow& kernel, std::string_view field) {
+  return fmt::format("kernels[short_name={},stage={},device={}].{}", path_value(kernel.short_name),
+                     path_value(kernel.stage.text()), kernel.device, field);
+}
+
 std::string kernel_evidence(const KernelRow& kernel, const LedgerRow& row) {
-  return fmt::format(
-      "kernels[short_name={},stage={},device={}].{}", path_value(kernel.short_name),
-      path_value(kernel.stage.text()), kernel.device,
-      row.stage.kind == RowKind::kSteady && kernel.steady_ns ? "steady_ns" : "total_ns");
+  return kernel_evidence(
+      kernel, row.stage.kind == RowKind::kSteady && kernel.steady_ns ? "steady_ns" : "total_ns");
+}
+
+std::string ledger_evidence(const LedgerRow& row, std::string_view field) {
+  return fmt::format("ledgers[stage={},device={}].{}", path_value(row.stage.text()), row.device,
+                     field);
+}
+
+std::string bucket_evidence(const LedgerRow& row, Bucket bucket) {
+  return ledger_evidence(row, fmt::format("buckets_ns.{}", word_of(bucket)));
+}
+
+std::string stage_evidence(std::string_view table, const RowName& stage, std::string_view field) {
+  return fmt::format("{}[stage={}].{}", table, path_value(stage.text()), field);
+}
+
+const DeviceRow* device_of(const Analysis& analysis, const LedgerRow& row) {
+  const auto device = std::find_if(analysis.devices.begin(), analysis.devices.end(),
+                                   [&](const DeviceRow& one) { return one.device == row.device; });
+  return device == analysis.devices.end() ? nullptr : &*device;
+}
+
+KernelChains chains_in(const Analysis& analysis, const LedgerRow& row) {
+  KernelChains sum;
+  for (const KernelChains& chains : analysis.kernel_chains) {
+    // Chains of a steady phase are there twice: in their stage, and in a row of its own.
+    const bool is_wanted =
+        (row.stage.kind == RowKind::kSteady) == (chains.stage.kind == RowKind::kSteady);
+    if (is_wanted && is_in_row(chains.device, chains.stage, row)) {
+      sum.add(chains);
+    }
+  }
+  return sum;
+}
+
+std::string chain_evidence(const LedgerRow& row, std::string_view field) {
+  return row.stage.kind == RowKind::kRecording
+             ? fmt::format("kernel_chains[device={}].{}", row.device, field)
+             : fmt::format("kernel_chains[stage={},device={}].{}", path_value(row.stage.text()),
+                           row.device, field);
 }
 
 bool is_kernel_in(const KernelRow& kernel, const LedgerRow& row) {
@@ -256,7 +264,7 @@ bool has_family(const Analysis& analysis, std::string_view family) {
 }
 
 double share_of(std::int64_t time_ns, const LedgerRow& row) {
-  return fraction_of(time_ns, row.base_ns());
+  return fraction_of(time_ns, row.base_ns.value_or(0));
 }
 
 std::string stage_words(const LedgerRow& row) {
@@ -273,47 +281,37 @@ std::string time_in(std::int64_t time_ns, const LedgerRow& row) {
                      format_fraction(share_of(time_ns, row)), stage_words(row), row.device);
 }
 
-std::string all_of(std::int64_t time_ns, std::string_view what) {
-  return fmt::format("all of {}: {}", what, format_duration_ns(time_ns));
-}
-
-std::string difference(std::int64_t whole_ns, std::string_view what, std::int64_t rest_ns,
-                       std::string_view which) {
-  return fmt::format("{} {} - {} {} = {}", format_duration_ns(whole_ns), what,
-                     format_duration_ns(rest_ns), which, format_duration_ns(whole_ns - rest_ns));
-}
-
-std::string product(std::int64_t time_ns, std::string_view what, double factor,
-                    std::string_view which) {
-  return fmt::format(
-      "{} {} x {:.3g} ({}) = {}", format_duration_ns(time_ns), what, factor, which,
-      format_duration_ns(static_cast<std::int64_t>(static_cast<double>(time_ns) * factor)));
-}
-
 Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
   Findings findings;
   const std::vector<LedgerRow> scopes = scopes_of(analysis);
   const Workload workload = workload_of(analysis);
-  for (const auto rule : kFindingRules) {
-    rule({analysis, facts, scopes, workload, findings});
+  for (const std::span<const Rule> rules :
+       {kRecordingRules, kHostRules, kTimeRules, kKernelRules, kChoiceRules, kRemarkRules}) {
+    for (const Rule rule : rules) {
+      rule({analysis, facts, scopes, workload, findings});
+    }
   }
   // Where numbers cannot be right, nothing else that they say matters.
-  if (std::ranges::count(findings.found, "impossible_rows", &Finding::id) > 0) {
-    std::erase_if(findings.found, [](const Finding& one) { return one.id != "impossible_rows"; });
+  if (std::ranges::count(findings.found, FindingId::kImpossibleRows, &Finding::id) > 0) {
+    std::erase_if(findings.found,
+                  [](const Finding& one) { return one.id != FindingId::kImpossibleRows; });
   }
   // Where next to nothing ran, no time can be saved, and names of families do not matter.
-  const bool is_next_to_none =
-      std::any_of(findings.found.begin(), findings.found.end(),
-                  [](const Finding& one) { return one.is_blocker && one.id == "few_kernels"; });
+  const bool is_next_to_none = std::any_of(
+      findings.found.begin(), findings.found.end(),
+      [](const Finding& one) { return one.is_blocker && one.id == FindingId::kFewKernels; });
   if (is_next_to_none) {
     std::erase_if(findings.found, [](const Finding& one) {
-      return one.saving_ns > 0 || one.id == "other_family" || one.id == "allocation";
+      return one.saving_ns > 0 || one.id == FindingId::kOtherFamily ||
+             one.id == FindingId::kAllocation;
     });
   }
   std::stable_sort(findings.found.begin(), findings.found.end(),
                    [](const Finding& a, const Finding& b) {
-                     return std::tuple(b.is_blocker, weight_of(b), a.id, a.stage, a.device) <
-                            std::tuple(a.is_blocker, weight_of(a), b.id, b.stage, b.device);
+                     const std::string_view word = word_of(a.id);
+                     const std::string_view other = word_of(b.id);
+                     return std::tuple(b.is_blocker, weight_of(b), word, a.stage, a.device) <
+                            std::tuple(a.is_blocker, weight_of(a), other, b.stage, b.device);
                    });
   finish_bounds(findings.found);
   refer_to_same_fix(findings.found);

@@ -23,17 +23,16 @@ namespace {
 constexpr std::int64_t kFewGaps = 20;  // fewer may be chance
 
 // The largest causes of a kind, each with its own key.
-std::vector<std::string> evidence_of(const LedgerRow& row, IdleKind kind) {
+std::vector<std::string> evidence_of(const Analysis& analysis, const LedgerRow& row,
+                                     IdleKind kind) {
   constexpr std::size_t kMostCauses = 3;
   std::vector<std::string> keys;
-  for (const IdleRow& cause : row.causes) {
-    if (cause.label.kind == kind && keys.size() < kMostCauses) {
+  for (const IdleRow& cause : causes_of(analysis.idle_causes, row)) {
+    if (cause.kind == kind && keys.size() < kMostCauses) {
       std::string key = fmt::format("idle_causes[stage={},device={},bucket={},kind={}",
-                                    path_value(row.stage.text()), row.device,
-                                    kBucketNames[static_cast<std::size_t>(cause.bucket)],
-                                    kIdleKindNames[static_cast<std::size_t>(kind)]);
-      for (const auto& [name, text] :
-           {std::pair("call", &cause.label.call), {"scope", &cause.label.scope}}) {
+                                    path_value(row.stage.text()), row.device, word_of(cause.bucket),
+                                    word_of(kind));
+      for (const auto& [name, text] : {std::pair("call", &cause.call), {"scope", &cause.scope}}) {
         key += text->empty() ? "" : fmt::format(",{}={}", name, path_value(*text));
       }
       keys.push_back(key + "].total_ns");
@@ -114,38 +113,63 @@ std::string sync_advice(const Workload& workload, std::string_view call) {
                "and wait once at the end (OpenMP: nowait)";
 }
 
-std::string launch_advice(const FindingContext& context, const LedgerRow& row) {
+// Whether most kernels of the row are nodes of CUDA graphs.
+bool is_in_graphs(const Analysis& analysis, const LedgerRow& row) {
+  std::int64_t in_graphs = 0;
+  std::int64_t all = 0;
+  const bool is_stage =
+      std::any_of(analysis.stages.begin(), analysis.stages.end(),
+                  [&](const StageRow& stage) { return stage.stage == row.stage; });
+  for (const StageRow& stage : analysis.stages) {
+    if (is_stage ? stage.stage == row.stage : !stage.is_nested) {
+      in_graphs += stage.num_graph_kernels;
+      all += stage.num_kernels;
+    }
+  }
+  return in_graphs * 2 > all;
+}
+
+Advice launch_advice(const FindingContext& context, const LedgerRow& row) {
   const Workload& workload = context.workload;
   if (is_in_graphs(context.analysis, row)) {
-    const std::string overlap = "overlap the CPU work between steps with the previous step";
-    return fmt::format("its kernels already run in graphs: {}{}", overlap,
-                       workload.engine == "sglang" ? "; SGLang: remove --disable-overlap-schedule"
-                       : workload.engine == "vllm" ? "; vLLM: remove --no-async-scheduling"
-                                                   : "");
+    return {.text =
+                "its kernels already run in graphs: overlap the CPU work between steps with "
+                "the previous step",
+            .more = workload.engine == "sglang" ? "; SGLang: remove --disable-overlap-schedule"
+                    : workload.engine == "vllm" ? "; vLLM: remove --no-async-scheduling"
+                                                : ""};
   }
   if (workload.engine == "vllm") {
-    return "run the steps as CUDA graphs: start vLLM without --enforce-eager; steps with more sequences "
-           "than the largest of cudagraph_capture_sizes (--compilation-config) run without a graph";
+    return {
+        .text =
+            "run the steps as CUDA graphs: start vLLM without --enforce-eager; steps with more sequences "
+            "than the largest of cudagraph_capture_sizes (--compilation-config) run without a graph"};
   }
   if (workload.engine == "sglang") {
-    return "run the steps as CUDA graphs: start SGLang without --disable-cuda-graph, and with "
-           "--cuda-graph-max-bs of at least the sequences in a step";
+    return {.text =
+                "run the steps as CUDA graphs: start SGLang without --disable-cuda-graph, and with "
+                "--cuda-graph-max-bs of at least the sequences in a step"};
   }
   if (workload.engine == "tensorrt-llm") {
-    return "run the steps as CUDA graphs: set cuda_graph_config of TensorRT-LLM's LLM API, with "
-           "max_batch_size of at least the sequences in a step";
+    return {
+        .text =
+            "run the steps as CUDA graphs: set cuda_graph_config of TensorRT-LLM's LLM API, with "
+            "max_batch_size of at least the sequences in a step"};
   }
   if (workload.engine == "llama.cpp") {
-    return "run the steps as CUDA graphs: build llama.cpp with -DGGML_CUDA_GRAPHS=ON, and do not set "
-           "GGML_CUDA_DISABLE_GRAPHS";
+    return {
+        .text =
+            "run the steps as CUDA graphs: build llama.cpp with -DGGML_CUDA_GRAPHS=ON, and do not set "
+            "GGML_CUDA_DISABLE_GRAPHS"};
   }
-  const std::string_view graphs = workload.is_amd ? "HIP graphs" : "CUDA graphs";
-  return workload.is_pytorch
-             ? fmt::format(
-                   "launch fewer kernels: torch.compile(mode=\"reduce-overhead\") fuses them and runs them "
-                   "as {}; a larger batch gives each kernel more work",
-                   graphs)
-             : fmt::format("launch fewer and larger kernels, or run them as {}", graphs);
+  const std::string graphs = workload.is_amd ? "HIP graphs" : "CUDA graphs";
+  if (!workload.is_pytorch) {
+    return {.text = "launch fewer and larger kernels, or run them as " + graphs};
+  }
+  return {Fix::kCompileWithGraphs,
+          fmt::format("launch fewer kernels: {} fuses them and runs them as {}",
+                      fix_words(Fix::kCompileWithGraphs), graphs),
+          "; a larger batch gives each kernel more work"};
 }
 
 void check_waits(const FindingContext& context, const LedgerRow& row, const HostChain& chain) {
@@ -160,9 +184,9 @@ void check_waits(const FindingContext& context, const LedgerRow& row, const Host
   }
   // A CPU that does not run ahead launches late: most of the idle time is then booked there.
   const bool is_late = holds_back && launches.total_ns > waits.total_ns;
-  Finding& finding =
-      context.add("host_sync", row, is_late ? Bucket::kLaunchLate : Bucket::kSync, saving_ns);
-  finding.confidence = holds_back ? "medium" : "high";
+  Finding& finding = context.add(FindingId::kHostSync, row,
+                                 is_late ? Bucket::kLaunchLate : Bucket::kSync, saving_ns);
+  finding.confidence = holds_back ? Confidence::kMedium : Confidence::kHigh;
   finding.sentence =
       holds_back
           ? fmt::format(
@@ -176,32 +200,25 @@ void check_waits(const FindingContext& context, const LedgerRow& row, const Host
                 "{} was idle for {} ({}) of {} while the CPU was still waiting for earlier work, {}{}",
                 row.device, format_duration_ns(idle_ns), format_fraction(share_of(idle_ns, row)),
                 stage_words(row), gaps_text(waits), place_of(waits));
-  const std::int64_t most_ns = std::max<std::int64_t>(0, chain.window_ns - chain.longer_ns());
-  finding.bound =
-      saving_ns < idle_ns
-          ? fmt::format(
-                "{} from the first work to the last - {}, the longer of the CPU's own work and "
-                "the GPU's = {}",
-                format_duration_ns(chain.window_ns), format_duration_ns(chain.longer_ns()),
-                format_duration_ns(most_ns))
-          : all_of(idle_ns, "this idle time");
-  finding.next = sync_advice(context.workload, waits.call);
-  finding.evidence = evidence_of(row, is_late ? IdleKind::kLaunching : IdleKind::kWaiting);
-  finding.evidence.push_back(fmt::format("ledgers[stage={},device={}].host_wait_ns",
-                                         path_value(row.stage.text()), row.device));
+  finding.bound = saving_ns < idle_ns ? Bound(BeyondLongerChain{chain.window_ns, chain.longer_ns()})
+                                      : AllOf{idle_ns, "this idle time"};
+  finding.advice.text = sync_advice(context.workload, waits.call);
+  finding.evidence =
+      evidence_of(context.analysis, row, is_late ? IdleKind::kLaunching : IdleKind::kWaiting);
+  finding.evidence.push_back(ledger_evidence(row, "host_wait_ns"));
 }
 
 // A finding on gaps of one kind. `what` goes on after "cuda:0 waited 1.20 ms (12.3 %) in decode".
-Finding& add_gaps(const FindingContext& context, const char* id, const LedgerRow& row,
+Finding& add_gaps(const FindingContext& context, FindingId id, const LedgerRow& row,
                   const HostChain& chain, IdleKind kind, const std::string& what) {
   const std::int64_t time_ns = chain[kind].total_ns;
   Finding& finding = context.add(id, row, Bucket::kLaunchLate, time_ns);
-  finding.bound = all_of(time_ns, "these gaps");
-  finding.confidence = "high";
+  finding.bound = AllOf{time_ns, "these gaps"};
+  finding.confidence = Confidence::kHigh;
   finding.sentence =
       fmt::format("{} waited {} ({}) in {} {}", row.device, format_duration_ns(time_ns),
                   format_fraction(share_of(time_ns, row)), stage_words(row), what);
-  finding.evidence = evidence_of(row, kind);
+  finding.evidence = evidence_of(context.analysis, row, kind);
   return finding;
 }
 
@@ -213,16 +230,13 @@ void check_launches(const FindingContext& context, const LedgerRow& row, const H
   }
   const bool has_stacks = has_diagnostic(context.analysis.diagnostics, "python_stacks");
   Finding& finding =
-      add_gaps(context, "launch_bound", row, chain, IdleKind::kLaunching,
+      add_gaps(context, FindingId::kLaunchBound, row, chain, IdleKind::kLaunching,
                fmt::format("for the CPU to launch the next kernel: {}{}", gaps_text(gaps),
                            has_stacks ? ", longer than without the recorded Python stacks" : ""));
   if (has_stacks) {
-    finding.confidence = "medium";
+    finding.confidence = Confidence::kMedium;
   }
-  finding.next = launch_advice(context, row);
-  if (finding.next.find("torch.compile") != std::string::npos) {
-    finding.fix = "torch.compile(mode=\"reduce-overhead\")";
-  }
+  finding.advice = launch_advice(context, row);
 }
 
 // Where the user sees what a thread does. Few recordings have samples of the CPU.
@@ -249,7 +263,7 @@ std::string system_call_advice(const Analysis& analysis, std::string_view call) 
 
 // Whether an operator launched kernels itself.
 bool runs_on_gpu(const Analysis& analysis, const std::string& scope) {
-  return analysis.operators && analysis.operators->is_gpu_time &&
+  return analysis.operators && analysis.operators->time_of == OperatorTime::kKernels &&
          std::any_of(
              analysis.operators->rows.begin(), analysis.operators->rows.end(),
              [&](const OperatorRow& row) { return row.name == scope && row.num_kernels > 0; });
@@ -355,7 +369,7 @@ void check_host_work(const FindingContext& context, const LedgerRow& row, const 
   const std::int64_t again_ns = gaps.total_ns - (is_once ? gaps.first_gap_ns : 0);
   const std::int64_t saving_ns = std::min(reach_of_advice(gaps), again_ns);
   Finding& finding = add_gaps(
-      context, "host_work", row, chain, IdleKind::kHostWork,
+      context, FindingId::kHostWork, row, chain, IdleKind::kHostWork,
       fmt::format(
           "while the CPU did other work, {}{}{}", gaps_text(gaps), place_of(gaps),
           is_once ? fmt::format("; the first gap alone is {}, and the others {}: what happens "
@@ -366,11 +380,11 @@ void check_host_work(const FindingContext& context, const LedgerRow& row, const 
   if (saving_ns < gaps.total_ns) {
     finding.bound =
         is_once && saving_ns == again_ns
-            ? difference(gaps.total_ns, "of gaps", gaps.first_gap_ns, "of the first, once")
-            : difference(gaps.total_ns, "of gaps", gaps.total_ns - saving_ns,
-                         "that are not in what is named");
+            ? Difference{gaps.total_ns, "of gaps", gaps.first_gap_ns, "of the first, once"}
+            : Difference{gaps.total_ns, "of gaps", gaps.total_ns - saving_ns,
+                         "that are not in what is named"};
   }
-  finding.next = work_advice(context, row, gaps);
+  finding.advice.text = work_advice(context, row, gaps);
 }
 
 // Whether a recording shows that memory is allocated repeatedly. PyTorch and other pools
@@ -379,7 +393,7 @@ bool is_repeated(const KindOfGaps& gaps, const LedgerRow& row) {
   const bool is_marked = row.stage.kind == RowKind::kStage;
   const std::int64_t least = is_marked ? std::max<std::int64_t>(row.num_instances, 2) : kFewGaps;
   return gaps.num_gaps >= least && (!is_marked || row.num_instances > 1) &&
-         (gaps.last_start_ns - gaps.first_start_ns) * 2 >= row.base_ns();
+         (gaps.last_start_ns - gaps.first_start_ns) * 2 >= row.base_ns.value_or(0);
 }
 
 void check_allocations(const FindingContext& context, const LedgerRow& row,
@@ -394,13 +408,13 @@ void check_allocations(const FindingContext& context, const LedgerRow& row,
     return;
   }
   Finding& finding = add_gaps(
-      context, "allocation", row, chain, IdleKind::kAllocating,
+      context, FindingId::kAllocation, row, chain, IdleKind::kAllocating,
       fmt::format(
           "while the CPU allocated or freed {}, {}{}{}",
           is_host_memory ? "pinned memory of its own" : "GPU memory", gaps_text(gaps),
           place_of(gaps),
           repeats ? "" : ": perhaps once, since the recording does not show it repeatedly"));
-  finding.next =
+  finding.advice.text =
       is_host_memory ? "allocate pinned buffers once before the loop, and use them again"
       : context.workload.is_pytorch
           ? "PyTorch caches what it allocated, so this should stop after the first iterations; if it "
@@ -410,8 +424,9 @@ void check_allocations(const FindingContext& context, const LedgerRow& row,
   if (!repeats) {
     finding.once_ns = finding.saving_ns;
     finding.saving_ns = 0;
-    finding.next =
-        "record later steps, after a warm-up, and see whether it is still there: " + finding.next;
+    finding.advice.text =
+        "record later steps, after a warm-up, and see whether it is still there: " +
+        finding.advice.text;
   }
 }
 
@@ -422,16 +437,16 @@ void check_blocked_calls(const FindingContext& context, const LedgerRow& row,
     return;
   }
   Finding& finding =
-      add_gaps(context, "blocked_call", row, chain, IdleKind::kBlocked,
+      add_gaps(context, FindingId::kBlockedCall, row, chain, IdleKind::kBlocked,
                fmt::format("for long API calls, {}{}", gaps_text(gaps), place_of(gaps)));
-  finding.confidence = "medium";
+  finding.confidence = Confidence::kMedium;
   const bool is_copy = gaps.call.find("Memcpy") != std::string::npos;
-  finding.next =
+  finding.advice.text =
       is_copy
           ? "pin the host memory: a copy from pageable memory is staged by the CPU"
           : "look at what else the process does then: another thread in the driver, a full launch "
             "queue, module loading";
-  finding.fix = is_copy ? kPinMemory : "";
+  finding.advice.fix = is_copy ? Fix::kPinMemory : Fix::kNone;
 }
 
 // Loading and compiling happen once: no step is faster without them, but a reader of the
@@ -442,45 +457,29 @@ void check_first_use(const FindingContext& context, const LedgerRow& row, const 
     return;
   }
   Finding& finding = add_gaps(
-      context, "first_use", row, chain, IdleKind::kFirstUse,
+      context, FindingId::kFirstUse, row, chain, IdleKind::kFirstUse,
       fmt::format(
           "while modules were loaded or compiled on first use, {}{}: once, not in every step",
           gaps_text(gaps), place_of(gaps)));
   finding.saving_ns = 0;
-  finding.next = "warm up before recording: a few steps before the profiler starts";
-}
-
-}  // namespace
-
-bool is_in_graphs(const Analysis& analysis, const LedgerRow& row) {
-  std::int64_t in_graphs = 0;
-  std::int64_t all = 0;
-  const bool is_stage =
-      std::any_of(analysis.stages.begin(), analysis.stages.end(),
-                  [&](const StageRow& stage) { return stage.stage == row.stage; });
-  for (const StageRow& stage : analysis.stages) {
-    if (is_stage ? stage.stage == row.stage : !stage.is_nested) {
-      in_graphs += stage.num_graph_kernels;
-      all += stage.num_kernels;
-    }
-  }
-  return in_graphs * 2 > all;
+  finding.advice.text = "warm up before recording: a few steps before the profiler starts";
 }
 
 void check_host(const FindingContext& context) {
   if (context.analysis.ledgers.empty()) {
-    for (const char* id :
-         {"launch_bound", "host_sync", "host_work", "allocation", "blocked_call", "first_use"}) {
+    for (const FindingId id :
+         {FindingId::kLaunchBound, FindingId::kHostSync, FindingId::kHostWork,
+          FindingId::kAllocation, FindingId::kBlockedCall, FindingId::kFirstUse}) {
       context.silent(id, "the recording has no GPU activity with times");
     }
     return;
   }
-  if (context.analysis.kernel_ns == 0 || is_capture_of_graphs(context.analysis) ||
+  if (context.analysis.capture.kernel_ns == 0 || is_capture_of_graphs(context.analysis) ||
       has_missing_calls(context.analysis)) {
     return;  // nothing waited for, or idle time has no meaning
   }
   for (const LedgerRow& row : context.scopes) {
-    const HostChain chain(row);
+    const HostChain chain(row, causes_of(context.analysis.idle_causes, row));
     check_waits(context, row, chain);
     check_launches(context, row, chain);
     check_host_work(context, row, chain);
@@ -489,5 +488,11 @@ void check_host(const FindingContext& context) {
     check_first_use(context, row, chain);
   }
 }
+
+constexpr Rule kOnHost[] = {check_host};
+
+}  // namespace
+
+const std::span<const Rule> kHostRules = kOnHost;
 
 }  // namespace gpuwhy

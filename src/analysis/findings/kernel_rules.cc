@@ -125,7 +125,7 @@ bool is_large(std::int64_t time_ns, const LedgerRow& row) {
 
 // Families of kernels that a stage had better not run at all.
 struct UnwantedFamily {
-  const char* id;
+  FindingId id;
   std::vector<std::string_view> families;
   const char* what;
   const char* next;
@@ -133,12 +133,12 @@ struct UnwantedFamily {
 
 const std::vector<UnwantedFamily>& family_rules() {
   static const std::vector<UnwantedFamily> kRules = {
-      {"sampling",
+      {FindingId::kSampling,
        {"sampling"},
        "sampling tokens",
        "sample in one fused GPU kernel (FlashInfer, or the engine's own), use greedy decoding where it is "
        "good enough, and overlap sampling with the next step"},
-      {"kv_cache_copy",
+      {FindingId::kKvCacheCopy,
        {"kv_cache"},
        "writing and moving the KV cache",
        "write keys and values where attention reads them (paged attention), and avoid cache swaps "
@@ -146,8 +146,6 @@ const std::vector<UnwantedFamily>& family_rules() {
   };
   return kRules;
 }
-
-}  // namespace
 
 // GEMMs on CUDA cores reach this share of their peak or more. One that reaches less can gain more
 // than the ratio of the peaks, so a bound takes the least.
@@ -162,20 +160,20 @@ void check_tensor_cores(const FindingContext& context) {
     const std::int64_t fp32_ns = time_of(OffTensorCores::kFp32);
     const std::int64_t half_ns = time_of(OffTensorCores::kHalf);
     const bool is_half = half_ns > fp32_ns;
-    const std::int64_t time_ns = std::min(fp32_ns + half_ns, row.ledger[Bucket::kCompute]);
+    const std::int64_t time_ns = std::min(fp32_ns + half_ns, row[Bucket::kCompute]);
     const TensorCores cores = cores_of(context, row);
     // Without a known speedup there is no bound.
     if (!is_large(time_ns, row) || cores.speedup <= 1) {
       continue;
     }
     Finding& finding =
-        context.add("gemm_off_tensor_cores", row, Bucket::kCompute,
+        context.add(FindingId::kGemmOffTensorCores, row, Bucket::kCompute,
                     static_cast<std::int64_t>(static_cast<double>(time_ns) *
                                               (1 - kLeastFp32Efficiency / cores.speedup)));
-    finding.confidence = "medium";
-    finding.bound = product(time_ns, "of these kernels", 1 - kLeastFp32Efficiency / cores.speedup,
+    finding.confidence = Confidence::kMedium;
+    finding.bound = Product{time_ns, "of these kernels", 1 - kLeastFp32Efficiency / cores.speedup,
                             fmt::format("1 - {:g} of the FP32 peak / {:.3g} times the peak",
-                                        kLeastFp32Efficiency, cores.speedup));
+                                        kLeastFp32Efficiency, cores.speedup)};
     finding.sentence = fmt::format(
         "{} is {} on CUDA cores; the tensor cores of this GPU are {:.0f}x faster (the bound assumes 60 % "
         "of the FP32 peak today)",
@@ -183,7 +181,7 @@ void check_tensor_cores(const FindingContext& context) {
         fmt::format("{} {}", is_half ? "half-precision" : "FP32",
                     has_convolutions(context.analysis) ? "GEMMs and convolutions" : "GEMMs"),
         cores.speedup);
-    finding.next =
+    finding.advice.text =
         is_half
             ? "use layouts and sizes that cuDNN's tensor-core kernels accept: channels_last, channel "
               "counts that are multiples of 8"
@@ -220,28 +218,32 @@ bool is_compiled(const KernelChains& chains) {
 }
 
 // What fuses all rows, then what fuses the largest alone, with its own bound.
-std::string fusion_advice(const FindingContext& context, const KernelChains& chains,
-                          const FusedPath* path, const LedgerRow& row) {
+Advice fusion_advice(const FindingContext& context, const KernelChains& chains,
+                     const FusedPath* path, const LedgerRow& row) {
   const Workload& workload = context.workload;
   const bool is_known = workload.is_pytorch || !workload.engine.empty();
   if (is_compiled(chains)) {
-    return "torch.compile made these kernels: look for graph breaks between them (TORCH_LOGS=graph_breaks), "
-           "and for reductions that it could not join";
+    return {.text =
+                "torch.compile made these kernels: look for graph breaks between them "
+                "(TORCH_LOGS=graph_breaks), and for reductions that it could not join"};
   }
-  std::string all = workload.engine == "vllm"
-                        ? "fuse them: run compiled (vLLM without --enforce-eager)"
-                    : !workload.engine.empty() ? "fuse them: the engine's compiled mode"
-                    : workload.is_pytorch      ? "fuse them: torch.compile"
-                                               : "fuse them into one kernel";
+  Advice advice;
+  advice.text = workload.engine == "vllm" ? "fuse them: run compiled (vLLM without --enforce-eager)"
+                : !workload.engine.empty() ? "fuse them: the engine's compiled mode"
+                : workload.is_pytorch      ? "fuse them: torch.compile"
+                                           : "fuse them into one kernel";
+  advice.fix = workload.engine.empty() && workload.is_pytorch ? Fix::kCompile : Fix::kNone;
   if (path != nullptr && is_known) {
     const std::int64_t saving_ns =
-        std::min(chains.row_ns - chains.row_fused_ns, row.ledger[Bucket::kCompute]);
-    return fmt::format("{}; {} alone (at most {} of it): {}", all, path->what,
-                       format_duration_ns(saving_ns), fused_path_advice(*path, workload.engine));
+        std::min(chains.row_ns - chains.row_fused_ns, row[Bucket::kCompute]);
+    advice.more =
+        fmt::format("; {} alone (at most {} of it): {}", path->what, format_duration_ns(saving_ns),
+                    fused_path_advice(*path, workload.engine));
+  } else if (is_known) {
+    advice.more = fmt::format("; or by hand: fused norm{} and activation kernels",
+                              has_family(context.analysis, "rope") ? ", RoPE" : "");
   }
-  return !is_known ? all
-                   : fmt::format("{}; or by hand: fused norm{} and activation kernels", all,
-                                 has_family(context.analysis, "rope") ? ", RoPE" : "");
+  return advice;
 }
 
 // Memory-moving kernels in a row: each reads and writes what the next one reads again. The
@@ -249,25 +251,22 @@ std::string fusion_advice(const FindingContext& context, const KernelChains& cha
 void check_fusion(const FindingContext& context) {
   for (const LedgerRow& row : context.scopes) {
     const KernelChains chains = chains_in(context.analysis, row);
-    const std::int64_t time_ns = std::min(chains.mover_ns, row.ledger[Bucket::kCompute]);
+    const std::int64_t time_ns = std::min(chains.mover_ns, row[Bucket::kCompute]);
     const std::int64_t saving_ns =
-        std::min(chains.mover_ns - chains.fused_ns, row.ledger[Bucket::kCompute]);
+        std::min(chains.mover_ns - chains.fused_ns, row[Bucket::kCompute]);
     if (share_of(saving_ns, row) < kLeastFusionShare || chains.num_movers < kManyLaunches) {
       continue;
     }
-    Finding& finding = context.add("fusion", row, Bucket::kCompute, saving_ns);
-    finding.confidence = "low";
+    Finding& finding = context.add(FindingId::kFusion, row, Bucket::kCompute, saving_ns);
+    finding.confidence = Confidence::kLow;
     const FusedPath* path = fused_path_of(chains.row_kernels);
     finding.sentence = fmt::format(
         "{} is {} memory-bound kernels (pointwise, copies, reductions), most of them one after the other, "
         "so that they could be fused{}",
         time_in(time_ns, row), chains.num_movers, largest_row(chains, path));
-    finding.bound = difference(time_ns, "of memory-bound kernels", time_ns - saving_ns,
-                               "that remains if each row of them is one kernel");
-    finding.next = fusion_advice(context, chains, path, row);
-    if (finding.next.starts_with("fuse them: torch.compile")) {
-      finding.fix = "torch.compile";
-    }
+    finding.bound = Difference{time_ns, "of memory-bound kernels", time_ns - saving_ns,
+                               "that remains if each row of them is one kernel"};
+    finding.advice = fusion_advice(context, chains, path, row);
     finding.evidence = {chain_evidence(row, "mover_ns"), chain_evidence(row, "fused_ns")};
   }
 }
@@ -284,9 +283,9 @@ void check_families(const FindingContext& context) {
         continue;
       }
       Finding& finding = context.add(rule.id, row, Bucket::kCompute, time_ns);
-      finding.confidence = "low";
+      finding.confidence = Confidence::kLow;
       finding.sentence = fmt::format("{} is spent {}", time_in(time_ns, row), rule.what);
-      finding.next = rule.next;
+      finding.advice.text = rule.next;
       finding.evidence = {fmt::format("families[family={}].total_ns", rule.families.front())};
     }
   }
@@ -347,8 +346,8 @@ void check_roofs(const FindingContext& context) {
   if (!analysis.efficiency || analysis.efficiency->gpu.empty()) {
     const std::string reason = analysis.efficiency ? analysis.efficiency->reason
                                                    : "needs a model: gpuwhy analyze --model NAME";
-    context.silent("decode_off_memory_roof", reason);
-    context.silent("prefill_off_compute_roof", reason);
+    context.silent(FindingId::kDecodeOffMemoryRoof, reason);
+    context.silent(FindingId::kPrefillOffComputeRoof, reason);
     return;
   }
   for (const StageEfficiency& stage : analysis.efficiency->stages) {
@@ -361,27 +360,25 @@ void check_roofs(const FindingContext& context) {
         continue;
       }
       const auto bound_ns = static_cast<std::int64_t>(*stage.bound_ns);
-      const std::int64_t saving_ns = row.ledger[Bucket::kCompute] - bound_ns;
+      const std::int64_t saving_ns = row[Bucket::kCompute] - bound_ns;
       if (!is_large(saving_ns, row)) {
         continue;
       }
       const bool is_memory = stage.side == "memory";
-      Finding& finding =
-          context.add(is_memory ? "decode_off_memory_roof" : "prefill_off_compute_roof", row,
-                      Bucket::kCompute, saving_ns);
-      finding.confidence = "medium";
-      finding.bound = difference(row.ledger[Bucket::kCompute], "of kernels", bound_ns,
-                                 "that the model needs on this GPU at least");
+      Finding& finding = context.add(
+          is_memory ? FindingId::kDecodeOffMemoryRoof : FindingId::kPrefillOffComputeRoof, row,
+          Bucket::kCompute, saving_ns);
+      finding.confidence = Confidence::kMedium;
+      finding.bound = Difference{row[Bucket::kCompute], "of kernels", bound_ns,
+                                 "that the model needs on this GPU at least"};
       finding.sentence = fmt::format(
           "while busy in {1}, {0} reaches {2} of its {3} roof: the kernels themselves are slow, not only "
           "the gaps between them",
           row.device, printable_name(stage.stage.text()), format_fraction(busy_fraction),
           is_memory ? "memory" : "compute");
-      finding.next = where_to_look(analysis, stage.stage);
-      finding.evidence = {
-          fmt::format("efficiency.stages[stage={}].sol.busy_fraction",
-                      path_value(stage.stage.text())),
-          fmt::format("efficiency.stages[stage={}].bound_ns", path_value(stage.stage.text()))};
+      finding.advice.text = where_to_look(analysis, stage.stage);
+      finding.evidence = {stage_evidence("efficiency.stages", stage.stage, "sol.busy_fraction"),
+                          stage_evidence("efficiency.stages", stage.stage, "bound_ns")};
     }
   }
 }
@@ -390,7 +387,8 @@ void check_roofs(const FindingContext& context) {
 void check_counters(const FindingContext& context) {
   const Analysis& analysis = context.analysis;
   if (!analysis.counters) {
-    for (const char* id : {"low_occupancy", "attention_off_roof", "gemv_memory_bound"}) {
+    for (const FindingId id :
+         {FindingId::kLowOccupancy, FindingId::kAttentionOffRoof, FindingId::kGemvMemoryBound}) {
       context.silent(id, "needs an ncu capture: gpuwhy run on a GPU, or gpuwhy analyze --ncu FILE");
     }
     return;
@@ -427,7 +425,7 @@ void check_counters(const FindingContext& context) {
     }
     const auto winnable = static_cast<std::int64_t>(counters.winnable_ns.value_or(0));
     const std::int64_t saving_ns =
-        std::min({winnable, record.covered_ns, row->ledger[Bucket::kCompute]});
+        std::min({winnable, record.covered_ns, (*row)[Bucket::kCompute]});
     const bool is_attention = record.family == "attention";
     const double occupancy = counters.roofline.achieved_occupancy_fraction.value_or(1);
     const bool is_starved =
@@ -435,44 +433,53 @@ void check_counters(const FindingContext& context) {
     if (!is_large(saving_ns, *row) || (!is_attention && !is_starved)) {
       continue;
     }
-    Finding& finding = context.add(is_starved ? "low_occupancy" : "attention_off_roof", *row,
-                                   Bucket::kCompute, saving_ns);
-    finding.confidence = counters.confidence;
-    finding.bound = difference(record.covered_ns, "of this kernel", record.covered_ns - saving_ns,
-                               "at its roof, by its counters");
+    Finding& finding =
+        context.add(is_starved ? FindingId::kLowOccupancy : FindingId::kAttentionOffRoof, *row,
+                    Bucket::kCompute, saving_ns);
+    finding.confidence = counters.confidence == "high"     ? Confidence::kHigh
+                         : counters.confidence == "medium" ? Confidence::kMedium
+                                                           : Confidence::kLow;
+    finding.bound = Difference{record.covered_ns, "of this kernel", record.covered_ns - saving_ns,
+                               "at its roof, by its counters"};
     finding.sentence =
         fmt::format("{} {}: {}", printable_name(record.short_name),
                     is_starved ? fmt::format("has an occupancy of {}", format_fraction(occupancy))
                                : std::string("is far from its roof"),
                     counters.bound_reason);
-    finding.next =
+    finding.advice.text =
         is_starved
             ? "launch more blocks (larger batch, split-K), or use fewer registers and less shared "
               "memory per block"
             : "another attention kernel: FlashAttention 3 on Hopper, FlashInfer or "
               "flash-decoding (split KV) for long contexts";
-    finding.evidence = {fmt::format("kernels[short_name={},stage={},device={}].covered_ns",
-                                    path_value(record.short_name), path_value(record.stage.text()),
-                                    record.device)};
+    finding.evidence = {kernel_evidence(record, "covered_ns")};
   }
   // Memory-bound products are reported once per scope, not per kernel.
   for (const auto& [row, covered_ns] : gemv_ns) {
-    const std::int64_t time_ns = std::min(covered_ns, row->ledger[Bucket::kCompute]);
+    const std::int64_t time_ns = std::min(covered_ns, (*row)[Bucket::kCompute]);
     if (!is_large(time_ns, *row)) {
       continue;
     }
     Finding& finding =
-        context.add("gemv_memory_bound", *row, Bucket::kCompute,
+        context.add(FindingId::kGemvMemoryBound, *row, Bucket::kCompute,
                     static_cast<std::int64_t>(static_cast<double>(time_ns) * kFewerBytes));
-    finding.confidence = "low";
+    finding.confidence = Confidence::kLow;
     finding.bound =
-        product(time_ns, "of these kernels", kFewerBytes, "weights in 4 bits instead of 16");
+        Product{time_ns, "of these kernels", kFewerBytes, "weights in 4 bits instead of 16"};
     finding.sentence = fmt::format(
         "{} is memory-bound GEMM or GEMV: fewer bytes make it faster, more FLOP/s do not",
         time_in(time_ns, *row));
-    finding.next = "serve more sequences at once, or store weights in 8 or 4 bits (FP8, AWQ, GPTQ)";
+    finding.advice.text =
+        "serve more sequences at once, or store weights in 8 or 4 bits (FP8, AWQ, GPTQ)";
     finding.evidence = {"counters.coverage", "families[family=gemv].total_ns"};
   }
 }
+
+constexpr Rule kOnKernels[] = {check_tensor_cores, check_fusion, check_families, check_roofs,
+                               check_counters};
+
+}  // namespace
+
+const std::span<const Rule> kKernelRules = kOnKernels;
 
 }  // namespace gpuwhy

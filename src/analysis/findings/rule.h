@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,9 +24,6 @@ inline constexpr double kLeastWaitShare = 0.03;     // the host waits
 inline constexpr double kLeastVagueShare = 0.10;    // work that was launched and did not start
 inline constexpr double kLeastKernelShare = 0.03;   // kernels that could be fewer or faster
 
-// The fix of copies between pageable memory and a GPU, for which two rules look.
-inline constexpr const char* kPinMemory = "pin the host memory";
-
 // Input and output of a rule.
 struct FindingContext {
   const Analysis& analysis;
@@ -37,13 +35,13 @@ struct FindingContext {
   Findings& findings;
 
   // A finding on a stage and device of the ledger that saves at most `saving_ns`, out of `bucket`.
-  Finding& add(const char* id, const LedgerRow& row, Bucket bucket, std::int64_t saving_ns) const;
+  Finding& add(FindingId id, const LedgerRow& row, Bucket bucket, std::int64_t saving_ns) const;
   // A finding that saves no time by itself.
-  Finding& note(const char* id, const RowName& stage) const;
+  Finding& note(FindingId id, const RowName& stage = {RowKind::kRecording}) const;
   // A problem of the recording that must be fixed first.
-  Finding& block(const char* id) const;
+  Finding& block(FindingId id) const;
   // Records that a rule could not be checked.
-  void silent(const char* id, const std::string& reason) const;
+  void silent(FindingId id, const std::string& reason) const;
 };
 
 // Whether what ran on a GPU in a stage belongs to the row. Work of a recording without stages
@@ -75,14 +73,16 @@ WantedKernels kernels_where(const FindingContext& context, const LedgerRow& row,
       found.largest = is_larger ? &kernel : found.largest;
     }
   }
-  found.time_ns = std::min(found.time_ns, row.ledger[Bucket::kCompute]);
+  found.time_ns = std::min(found.time_ns, row[Bucket::kCompute]);
   return found;
 }
-// The key of that time.
+// Keys of a kernel's number, and of its time in a row.
+std::string kernel_evidence(const KernelRow& kernel, std::string_view field);
 std::string kernel_evidence(const KernelRow& kernel, const LedgerRow& row);
-
-// Whether most kernels of the row are nodes of CUDA graphs.
-bool is_in_graphs(const Analysis& analysis, const LedgerRow& row);
+// Keys of a number of a ledger, of one of its buckets, and of a stage's row in a table.
+std::string ledger_evidence(const LedgerRow& row, std::string_view field);
+std::string bucket_evidence(const LedgerRow& row, Bucket bucket);
+std::string stage_evidence(std::string_view table, const RowName& stage, std::string_view field);
 
 // The GPU of a row; nullptr if nothing is known of it.
 const DeviceRow* device_of(const Analysis& analysis, const LedgerRow& row);
@@ -101,46 +101,13 @@ double share_of(std::int64_t time_ns, const LedgerRow& row);
 // "1.20 ms (12.3 %) of decode on cuda:0".
 std::string time_in(std::int64_t time_ns, const LedgerRow& row);
 
-// The bound of a finding: "all of these gaps: 1.20 ms", and
-// "20.1 ms of kernels - 4.1 ms that remains = 16.0 ms".
-std::string all_of(std::int64_t time_ns, std::string_view what);
-std::string difference(std::int64_t whole_ns, std::string_view what, std::int64_t rest_ns,
-                       std::string_view which);
-// "293 ms of GEMMs x 0.925 = 271 ms".
-std::string product(std::int64_t time_ns, std::string_view what, double factor,
-                    std::string_view which);
-
-// On the recording itself.
-void check_gpu_activity(const FindingContext& context);
-void check_opaque_graphs(const FindingContext& context);
-void check_captured_graphs(const FindingContext& context);
-void check_missing_calls(const FindingContext& context);
-void check_data_loss(const FindingContext& context);
-void check_overhead(const FindingContext& context);
-void check_first_range(const FindingContext& context);
-void check_other_family(const FindingContext& context);
-void check_other_users(const FindingContext& context);
-void check_clocks(const FindingContext& context);
-// On time without compute.
-void check_host(const FindingContext& context);
-void check_graph_idle(const FindingContext& context);
-void check_unrecorded(const FindingContext& context);
-void check_buckets(const FindingContext& context);
-void check_idle_at_start(const FindingContext& context);
-void check_rank_skew(const FindingContext& context);
-void check_copies(const FindingContext& context);
-// On kernels.
-void check_tensor_cores(const FindingContext& context);
-void check_fusion(const FindingContext& context);
-void check_unfused_attention(const FindingContext& context);
-void check_flash_generation(const FindingContext& context);
-void check_layouts(const FindingContext& context);
-void check_empty_sms(const FindingContext& context);
-void check_families(const FindingContext& context);
-void check_roofs(const FindingContext& context);
-void check_counters(const FindingContext& context);
-// On what the GPU did most, where nothing else was found.
-void check_few_kernels(const FindingContext& context);
-void check_largest_part(const FindingContext& context);
+// A rule of a file, in the list at its end.
+using Rule = void (*)(const FindingContext& context);
+extern const std::span<const Rule> kRecordingRules;
+extern const std::span<const Rule> kHostRules;
+extern const std::span<const Rule> kTimeRules;
+extern const std::span<const Rule> kKernelRules;
+extern const std::span<const Rule> kChoiceRules;
+extern const std::span<const Rule> kRemarkRules;
 
 }  // namespace gpuwhy

@@ -22,7 +22,7 @@ namespace {
 
 // A bucket of the ledger as a finding, if it is large enough.
 struct BucketRule {
-  const char* id;
+  FindingId id;
   Bucket bucket;
   double least;
   const char* sentence;  // takes time, share, device, stage
@@ -30,13 +30,13 @@ struct BucketRule {
 };
 
 constexpr BucketRule kBucketRules[] = {
-    {"exposed_comm", Bucket::kComm, kLeastExposedShare,
+    {FindingId::kExposedComm, Bucket::kComm, kLeastExposedShare,
      "{0} ({1}) of communication on {2} in {3} was not overlapped with compute",
      "overlap it with compute, or send less"},
-    {"queue_wait", Bucket::kQueued, kLeastVagueShare,
+    {FindingId::kQueueWait, Bucket::kQueued, kLeastVagueShare,
      "{2} was idle for {0} ({1}) of {3} with launched work blocked by other GPU work",
      "find what blocks it: events between streams, another GPU, another process"},
-    {"started_late", Bucket::kStartedLate, kLeastVagueShare,
+    {FindingId::kStartedLate, Bucket::kStartedLate, kLeastVagueShare,
      "{2} was idle for {0} ({1}) of {3} although the next launch call had already returned",
      "check for another process on the GPU, lazy loading of modules or graphs at their first launch, "
      "clocks of CPU and GPU that do not agree, and on Windows a driver that sends launches in batches "
@@ -116,7 +116,7 @@ void add_collective_advice(const FindingContext& context, const LedgerRow& row, 
                                calls_all_to_all(context.analysis);
     const CollectiveAdvice& one = is_all_to_all ? kCollectiveAdvice[0] : *most->first;
     const bool is_served = !context.workload.engine.empty() && one.next_in_engine != nullptr;
-    finding.next =
+    finding.advice.text =
         fmt::format("most of it is {}: {}", one.name, is_served ? one.next_in_engine : one.next);
   }
 }
@@ -136,12 +136,11 @@ std::int64_t communication_ns(const Analysis& analysis, const LedgerRow& row) {
 std::string hidden_communication(const FindingContext& context, const LedgerRow& row) {
   // Time of other stages, and of kernels that belong to none, is not overlap.
   // Nor is overlap known where work was not recorded.
-  if (row.ledger[Bucket::kOtherStage] + row.ledger[Bucket::kUnattributed] + row.ledger.between_ns >
-      0) {
+  if (row[Bucket::kOtherStage] + row[Bucket::kUnattributed] + row.between_ns > 0) {
     return "";
   }
   const std::int64_t all_ns = communication_ns(context.analysis, row);
-  const std::int64_t hidden_ns = all_ns - row.ledger[Bucket::kComm];
+  const std::int64_t hidden_ns = all_ns - row[Bucket::kComm];
   return hidden_ns <= 0 ? ""
                         : fmt::format("; {} of {} of communication ({}) was overlapped",
                                       format_duration_ns(hidden_ns), format_duration_ns(all_ns),
@@ -195,7 +194,7 @@ const LedgerRow* lost_comm(const FindingContext& context, const LedgerRow& row) 
   const LedgerRow* first = nullptr;
   for (const LedgerRow& scope : context.scopes) {
     if (scope.device == row.device) {
-      in_scopes_ns += scope.ledger[Bucket::kComm];
+      in_scopes_ns += scope[Bucket::kComm];
       first = first == nullptr ? &scope : first;
     }
   }
@@ -208,14 +207,14 @@ const LedgerRow* lost_comm(const FindingContext& context, const LedgerRow& row) 
   const auto whole =
       of(RowKind::kSteady) == ledgers.end() ? of(RowKind::kRecording) : of(RowKind::kSteady);
   if (row.stage.kind == RowKind::kSteady || row.stage.kind == RowKind::kRecording ||
-      whole == ledgers.end() || whole->ledger[Bucket::kComm] * 4 <= in_scopes_ns * 5) {
+      whole == ledgers.end() || (*whole)[Bucket::kComm] * 4 <= in_scopes_ns * 5) {
     return nullptr;
   }
   return &row == first ? &*whole : &kNothing;
 }
 
 void check_bucket(const FindingContext& context, const BucketRule& rule, const LedgerRow& row) {
-  const std::int64_t time_ns = row.ledger[rule.bucket];
+  const std::int64_t time_ns = row[rule.bucket];
   const double share = share_of(time_ns, row);
   if (share < rule.least) {
     return;
@@ -223,15 +222,15 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const L
   Finding& finding = context.add(rule.id, row, rule.bucket, time_ns);
   finding.sentence = fmt::format(fmt::runtime(rule.sentence), format_duration_ns(time_ns),
                                  format_fraction(share), row.device, stage_words(row));
-  finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.{}",
-                                  path_value(row.stage.text()), row.device, finding.bucket)};
+  finding.evidence = {bucket_evidence(row, rule.bucket)};
   // Communication may overlap with work that was not recorded.
   constexpr double kMuchUnknown = 0.25;
-  const bool is_unknown =
-      rule.bucket == Bucket::kComm &&
-      share_of(row.ledger.between_ns + row.ledger[Bucket::kGraph], row) > kMuchUnknown;
-  finding.confidence = is_unknown ? "low" : rule.bucket == Bucket::kStartedLate ? "medium" : "high";
-  finding.next = rule.next;
+  const bool is_unknown = rule.bucket == Bucket::kComm &&
+                          share_of(row.between_ns + row[Bucket::kGraph], row) > kMuchUnknown;
+  finding.confidence = is_unknown                            ? Confidence::kLow
+                       : rule.bucket == Bucket::kStartedLate ? Confidence::kMedium
+                                                             : Confidence::kHigh;
+  finding.advice.text = rule.next;
   if (rule.bucket == Bucket::kComm) {
     add_collective_advice(context, row, finding);
     finding.sentence += hidden_communication(context, row);
@@ -239,30 +238,27 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const L
   }
 }
 
-}  // namespace
-
 // Nodes that were not recorded look like idle time, so this saves nothing that is known.
 void check_graph_idle(const FindingContext& context) {
   for (const LedgerRow& row : context.scopes) {
-    const std::int64_t time_ns = row.ledger[Bucket::kGraph];
-    if (context.analysis.kernel_ns == 0 || share_of(time_ns, row) < kLeastIdleShare) {
+    const std::int64_t time_ns = row[Bucket::kGraph];
+    if (context.analysis.capture.kernel_ns == 0 || share_of(time_ns, row) < kLeastIdleShare) {
       continue;
     }
-    Finding& finding = context.add("graph_idle", row, Bucket::kGraph, 0);
-    finding.confidence = "low";
+    Finding& finding = context.add(FindingId::kGraphIdle, row, Bucket::kGraph, 0);
+    finding.confidence = Confidence::kLow;
     finding.sentence = fmt::format(
         "{} is idle time between nodes of CUDA graphs: nodes that were not recorded, or that wait for "
         "each other",
         time_in(time_ns, row));
     const CaptureInfo& capture = context.analysis.capture;
-    finding.next =
+    finding.advice.text =
         capture.graph_mode == "Node" || capture.format.tool_id != "nsys"
             ? "the nodes were recorded: look for copies and host functions in the graph, and "
               "for nodes that depend on each other without need"
             : "record the nodes of graphs (nsys: --cuda-graph-trace=node), and see whether "
               "the time stays";
-    finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.graph",
-                                    path_value(row.stage.text()), row.device)};
+    finding.evidence = {bucket_evidence(row, Bucket::kGraph)};
   }
 }
 
@@ -270,21 +266,21 @@ void check_graph_idle(const FindingContext& context) {
 void check_unrecorded(const FindingContext& context) {
   constexpr double kMuch = 0.10;
   for (const LedgerRow& row : context.scopes) {
-    std::int64_t time_ns = row.ledger[Bucket::kUnrecorded];
-    for (const IdleRow& cause : row.causes) {
+    std::int64_t time_ns = row[Bucket::kUnrecorded];
+    for (const IdleRow& cause : causes_of(context.analysis.idle_causes, row)) {
       time_ns -= cause.bucket == Bucket::kUnrecorded ? cause.total_ns : 0;
     }
-    if (context.analysis.kernel_ns == 0 || fraction_of(time_ns, row.ledger.window_ns) < kMuch) {
+    if (context.analysis.capture.kernel_ns == 0 || fraction_of(time_ns, row.window_ns) < kMuch) {
       continue;
     }
-    Finding& finding = context.add("unrecorded_work", row, Bucket::kUnrecorded, 0);
-    finding.confidence = "medium";
-    const bool is_between = row.ledger.between_ns * 2 > time_ns;
+    Finding& finding = context.add(FindingId::kUnrecordedWork, row, Bucket::kUnrecorded, 0);
+    finding.confidence = Confidence::kMedium;
+    const bool is_between = row.between_ns * 2 > time_ns;
     // What the verdict leaves out as well.
-    const std::int64_t told_ns = is_between ? time_ns : row.ledger.unrecorded_before_ns();
-    const std::string part = fmt::format(
-        "{} ({}) of {} on {}", format_duration_ns(told_ns),
-        format_fraction(fraction_of(told_ns, row.ledger.window_ns)), stage_words(row), row.device);
+    const std::int64_t told_ns = is_between ? time_ns : row.unrecorded_before_ns();
+    const std::string part = fmt::format("{} ({}) of {} on {}", format_duration_ns(told_ns),
+                                         format_fraction(fraction_of(told_ns, row.window_ns)),
+                                         stage_words(row), row.device);
     const std::string in_call =
         row.unrecorded_call.empty()
             ? ""
@@ -296,18 +292,17 @@ void check_unrecorded(const FindingContext& context) {
           " has no recorded GPU activity between other work, though the CPU had launched work or was "
           "waiting for the GPU" +
           in_call + ". Most likely the profiler missed kernels, so what ran then is unknown";
-      finding.next =
+      finding.advice.text =
           "check that the profiler sees every kernel: nodes of CUDA graphs, other processes on the GPU, "
           "and buffers that overflowed are the usual reasons";
     } else {
       finding.sentence =
           part + " is left out: the CPU had launched work or was waiting for the GPU" + in_call +
           ", but no GPU activity was recorded. Most likely an earlier step was still running, or the profiler missed work";
-      finding.next =
+      finding.advice.text =
           "record several consecutive steps: an engine that launches ahead never shows its first step whole";
     }
-    finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.unrecorded",
-                                    path_value(row.stage.text()), row.device)};
+    finding.evidence = {bucket_evidence(row, Bucket::kUnrecorded)};
   }
 }
 
@@ -321,7 +316,7 @@ void check_buckets(const FindingContext& context) {
   }
   // While graphs are captured nothing waits, and in a sample neither idle time nor overlap has a
   // meaning.
-  if (context.analysis.kernel_ns == 0 || is_capture_of_graphs(context.analysis) ||
+  if (context.analysis.capture.kernel_ns == 0 || is_capture_of_graphs(context.analysis) ||
       has_missing_calls(context.analysis)) {
     return;
   }
@@ -341,22 +336,21 @@ void check_idle_at_start(const FindingContext& context) {
       continue;
     }
     could_speak = true;
-    const std::int64_t time_ns = row.ledger.lead_ns;
+    const std::int64_t time_ns = row.lead_ns;
     if (share_of(time_ns, row) < kLeastIdleShare) {
       continue;
     }
-    Finding& finding = context.add("idle_at_start", row, Bucket::kLaunchLate, time_ns);
-    finding.confidence = "high";
+    Finding& finding = context.add(FindingId::kIdleAtStart, row, Bucket::kLaunchLate, time_ns);
+    finding.confidence = Confidence::kHigh;
     finding.sentence =
         fmt::format("{} passes before the first kernel of a request starts", time_in(time_ns, row));
-    finding.next =
+    finding.advice.text =
         "tokenize, allocate and build masks before the request reaches the GPU thread; do not block the "
         "scheduler loop";
-    finding.evidence = {fmt::format("ledgers[stage={},device={}].lead_ns",
-                                    path_value(row.stage.text()), row.device)};
+    finding.evidence = {ledger_evidence(row, "lead_ns")};
   }
   if (!could_speak) {
-    context.silent("idle_at_start", "needs a stage prefill with GPU work");
+    context.silent(FindingId::kIdleAtStart, "needs a stage prefill with GPU work");
   }
 }
 
@@ -364,12 +358,12 @@ void check_idle_at_start(const FindingContext& context) {
 // the others is waiting. Ranks that send different amounts look the same.
 void check_rank_skew(const FindingContext& context) {
   if (has_missing_calls(context.analysis)) {
-    context.silent("rank_skew", "the recording is a sample");
+    context.silent(FindingId::kRankSkew, "the recording is a sample");
     return;
   }
   std::map<RowName, std::vector<const LedgerRow*>> by_stage;
   for (const LedgerRow& row : context.scopes) {
-    if (row.ledger[Bucket::kComm] > 0) {
+    if (row[Bucket::kComm] > 0) {
       by_stage[row.stage].push_back(&row);
     }
   }
@@ -386,31 +380,26 @@ void check_rank_skew(const FindingContext& context) {
         rows.begin(), rows.end(),
         [&](const LedgerRow* a, const LedgerRow* b) { return comm_ns(*a) < comm_ns(*b); });
     for (const LedgerRow* row : rows) {
-      const std::int64_t waits_ns =
-          std::min(comm_ns(*row) - comm_ns(*last), row->ledger[Bucket::kComm]);
+      const std::int64_t waits_ns = std::min(comm_ns(*row) - comm_ns(*last), (*row)[Bucket::kComm]);
       if (share_of(waits_ns, *row) < kLeastExposedShare) {
         continue;
       }
-      Finding& finding = context.add("rank_skew", *row, Bucket::kComm, waits_ns);
-      finding.confidence = "low";
+      Finding& finding = context.add(FindingId::kRankSkew, *row, Bucket::kComm, waits_ns);
+      finding.confidence = Confidence::kLow;
       finding.sentence = fmt::format(
           "{} spends {} more in communication than {} in {}: it waits for that slower rank",
           row->device, format_duration_ns(waits_ns), last->device, stage_words(*row));
-      finding.next = fmt::format(
+      finding.advice.text = fmt::format(
           "find out why {} is late: compare its kernels, copies and CPU time", last->device);
-      finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.comm",
-                                      path_value(stage.text()), row->device),
-                          fmt::format("ledgers[stage={},device={}].buckets_ns.comm",
-                                      path_value(stage.text()), last->device)};
+      finding.evidence = {bucket_evidence(*row, Bucket::kComm),
+                          bucket_evidence(*last, Bucket::kComm)};
     }
   }
   if (!could_speak) {
-    context.silent("rank_skew",
+    context.silent(FindingId::kRankSkew,
                    "needs at least 2 GPUs with communication kernels in the same stage");
   }
 }
-
-namespace {
 
 std::string words_of_copies(const CopyRow& copies) {
   const std::string rate =
@@ -425,11 +414,9 @@ std::string words_of_copies(const CopyRow& copies) {
                      copies.memory.empty() ? "" : fmt::format(" ({} memory)", copies.memory), rate);
 }
 
-}  // namespace
-
 void check_copies(const FindingContext& context) {
   for (const LedgerRow& row : context.scopes) {
-    const std::int64_t time_ns = row.ledger[Bucket::kCopy];
+    const std::int64_t time_ns = row[Bucket::kCopy];
     if (share_of(time_ns, row) < kLeastExposedShare) {
       continue;
     }
@@ -437,38 +424,44 @@ void check_copies(const FindingContext& context) {
         std::find_if(context.analysis.copies.begin(), context.analysis.copies.end(),
                      [&](const CopyRow& one) { return one.device == row.device; });
     const bool is_known = largest != context.analysis.copies.end();
-    Finding& finding = context.add("exposed_copy", row, Bucket::kCopy, time_ns);
-    finding.confidence = "high";
+    Finding& finding = context.add(FindingId::kExposedCopy, row, Bucket::kCopy, time_ns);
+    finding.confidence = Confidence::kHigh;
     finding.sentence =
         fmt::format("{} is memory copies with no kernel running{}", time_in(time_ns, row),
                     is_known ? "; most of it: " + words_of_copies(*largest) : "");
-    finding.next =
+    finding.advice.text =
         "keep data on the GPU, copy less of it, and copy on a stream of its own while kernels run";
     // Copies can hide behind the kernels, as far as there are any.
     constexpr std::int64_t kTooMuchToHide = 4;
     if (is_known && largest->memory == "pageable") {
-      finding.next =
+      finding.advice.text =
           context.workload.is_pytorch
               ? "pin the host memory (tensor.pin_memory(), DataLoader(pin_memory=True)) and copy with "
                 "non_blocking=True: pageable memory is copied twice and the CPU waits"
               : "pin the host memory (cudaHostAlloc, cudaHostRegister): pageable memory is copied "
                 "twice and the CPU waits";
-      finding.fix = kPinMemory;
+      finding.advice.fix = Fix::kPinMemory;
     } else if (is_known && largest->direction == "device_to_device") {
-      finding.next =
+      finding.advice.text =
           "copy less inside the GPU: write results where they are needed, and let the kernels that use "
           "them read strided or packed inputs";
     } else if (is_known && largest->direction == "memset") {
-      finding.next = "clear less memory, or clear it in the kernel that uses it first";
-    } else if (time_ns > kTooMuchToHide * row.ledger[Bucket::kCompute]) {
-      finding.next =
+      finding.advice.text = "clear less memory, or clear it in the kernel that uses it first";
+    } else if (time_ns > kTooMuchToHide * row[Bucket::kCompute]) {
+      finding.advice.text =
           "keep this data on the GPU, or copy less of it (smaller types, shards on several GPUs): there "
           "are too few kernels to hide the copies behind";
     }
-    finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.copy",
-                                    path_value(row.stage.text()), row.device),
+    finding.evidence = {bucket_evidence(row, Bucket::kCopy),
                         fmt::format("copies[device={}].total_ns", row.device)};
   }
 }
+
+constexpr Rule kOnTime[] = {check_buckets, check_graph_idle,    check_unrecorded,
+                            check_copies,  check_idle_at_start, check_rank_skew};
+
+}  // namespace
+
+const std::span<const Rule> kTimeRules = kOnTime;
 
 }  // namespace gpuwhy

@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "base/list_of.h"
 #include "base/median.h"
 #include "base/units.h"
 
@@ -76,8 +77,8 @@ class Joiner {
 
  private:
   bool names_slots() const {
-    return loop_.names_slots() && std::any_of(requests_.slot.begin(), requests_.slot.end(),
-                                              [](std::int64_t slot) { return slot != kNoCount; });
+    return loop_.names_slots() &&
+           std::ranges::any_of(requests_.slot, [](std::int64_t slot) { return slot != kNoCount; });
   }
 
   OffsetBounds bounds_at(const JoinTimes& times) const {
@@ -108,10 +109,7 @@ class Joiner {
 
   // Half a step, within reason: patterns do not tell more.
   std::int64_t slack_ns() const {
-    std::vector<std::int64_t> lengths;
-    for (const LoopStep& step : loop_.steps) {
-      lengths.push_back(step.length_ns());
-    }
+    auto lengths = list_of<std::int64_t>(loop_.steps, &LoopStep::length_ns);
     const std::int64_t step_ns = lower_median(std::move(lengths)).value_or(0);
     return has_slots_ ? std::max(kLeastSlackNs, step_ns / 2) : std::min(kLeastSlackNs, step_ns / 4);
   }
@@ -210,8 +208,8 @@ JoinedRequests join_requests(const Trace& trace, const Stages& stages, const Ana
     const bool is_wall = rows.clock == RequestClock::kEpoch && utc_ns;
     // An idle server has no event before its first request.
     const std::int64_t start_ns =
-        std::min(analysis.capture_start_ns,
-                 trace.capture.session_start_ns.value_or(analysis.capture_start_ns));
+        std::min(analysis.capture.start_ns,
+                 trace.capture.session_start_ns.value_or(analysis.capture.start_ns));
     joined.join = join_on_clock(rows, joined.loop, start_ns,
                                 is_wall ? std::optional(-*utc_ns) : std::nullopt, joined.clock);
     if (joined.clock.state == "refused") {

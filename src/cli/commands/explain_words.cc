@@ -37,8 +37,8 @@ std::string finding_text(const Finding& finding,
     return labelled(label, fmt::format("{} = {}", printable(key), value_of(key)), width);
   };
   std::string text = fmt::format(
-      "{}: {}{}{} confidence\n", finding.id, printable(finding.stage.text()),
-      finding.device.empty() ? ", " : " on " + finding.device + ", ", finding.confidence);
+      "{}: {}{}{} confidence\n", word_of(finding.id), printable(finding.stage.text()),
+      finding.device.empty() ? ", " : " on " + finding.device + ", ", word_of(finding.confidence));
   text += labelled("says", printable(finding.sentence), width);
   for (const std::string& key : finding.evidence) {
     text += shown_key("evidence", key);
@@ -51,18 +51,18 @@ std::string finding_text(const Finding& finding,
                              format_duration_ns(finding.window_ns)),
                  width);
   }
-  if (!finding.bound.empty()) {
-    text += labelled("arithmetic", printable(finding.bound), width);
+  if (const std::string bound = text_of_member(finding.bound); !bound.empty()) {
+    text += labelled("arithmetic", printable(bound), width);
   }
-  if (finding.saving_ns > 0 && !finding.bucket.empty() && !finding.device.empty()) {
+  if (finding.saving_ns > 0 && finding.bucket && !finding.device.empty()) {
     text += shown_key("out of", fmt::format("ledgers[stage={},device={}].buckets_ns.{}",
                                             path_value(finding.stage.text()),
-                                            path_value(finding.device), finding.bucket));
+                                            path_value(finding.device), word_of(*finding.bucket)));
   }
   if (finding.overlaps) {
     text += labelled("overlaps", "a finding above saves time of the same bucket", width);
   }
-  return text + labelled("what to do", printable(finding.next), width);
+  return text + labelled("what to do", printable(text_of_member(finding.advice)), width);
 }
 
 }  // namespace gpuwhy

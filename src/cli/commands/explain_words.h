@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
-#include "analysis/findings/findings.h"
 #include "report/glossary.h"
+#include "results/finding.h"
 
 namespace gpuwhy {
 

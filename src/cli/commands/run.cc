@@ -20,7 +20,6 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/recording_options.h"
-#include "cli/window_options.h"
 #include "report/sections.h"
 
 namespace gpuwhy {
@@ -37,15 +36,14 @@ std::string next_command(RunRequest request, const std::string& next_override) {
   return shell_text(argv);
 }
 
-// Of several runs, what one of them lacks is printed once.
+// Of several runs, what one of them lacks is printed once. `said` is told by the verdict above.
 void print_breaches(const RunRequest& request, const std::vector<Breach>& breaches,
-                    const std::string& verdict, std::set<std::string>* told, Console& console) {
+                    const Breach* said, std::set<std::string>* told, Console& console) {
   for (const Breach& breach : breaches) {
     if (told != nullptr && !told->insert(breach.pass + ": " + breach.sentence).second) {
       continue;
     }
-    // The verdict above may be this very sentence.
-    if (verdict.find(breach.sentence) == std::string::npos) {
+    if (&breach != said) {
       console.err(fmt::format("{} ({}): {}\n", code_of(breach.reason), breach.pass,
                               printable(breach.sentence)));
     }
@@ -130,8 +128,12 @@ void print_end(const RunCommandOptions& options, const RunOutcome& outcome, Cons
     console.err("\n" + terminal_text(run_document(outcome.metrics), console.error_form()));
     console.err("\n" + wrapped(program_line(outcome), console.error_width(), 2));
   }
-  print_breaches(options.request, outcome.breaches,
-                 options.is_one_of_many ? "" : outcome.metrics.verdict, options.told, console);
+  // Without a recording, the verdict is why.
+  const auto why = std::ranges::find_if(outcome.breaches, &Breach::is_fatal);
+  const bool is_said = !options.is_one_of_many && why != outcome.breaches.end() &&
+                       outcome.metrics.verdict.kind == Verdict::Kind::kNoRecording;
+  print_breaches(options.request, outcome.breaches, is_said ? &*why : nullptr, options.told,
+                 console);
   if (!options.is_one_of_many) {
     console.err(fmt::format("Report: {}\n", printable((outcome.bundle / layout::kPage).string())));
     std::error_code ignored;
@@ -192,9 +194,8 @@ std::vector<std::string> request_words(const RunRequest& request) {
     add("--ready-timeout", fmt::format("{}", server.ready_timeout_s));
   }
   add("--slo", server.service_limits);
-  for (const auto& [option, value] : window_words(server.window)) {
-    argv.insert(argv.end(), {option, value});
-  }
+  const std::vector<std::string> period = period_words(server.window);
+  argv.insert(argv.end(), period.begin(), period.end());
   add("--out", request.out);
   argv.insert(argv.end(), request.overrides.begin(), request.overrides.end());
   if (!request.command.empty()) {
@@ -205,25 +206,25 @@ std::vector<std::string> request_words(const RunRequest& request) {
 }
 
 RunOutcome run_once(const RunCommandOptions& given, Context& context) {
-  const PreparedRun prepared = prepare_run(given.request, context.system);
+  const RunSetup setup = prepare_run(given.request, context.system);
   RunCommandOptions options = given;
   RunRequest stored = given.request;  // the configuration has what its file says
   stored.out.clear();
   stored.file.clear();
   options.request.words = request_words(stored);
   // A launcher shows what all ranks print. One of them is enough, unless something goes wrong.
-  const std::optional<LaunchedRank>& rank = prepared.setup.rank;
+  const std::optional<LaunchedRank>& rank = setup.rank;
   options.is_one_of_many =
       given.is_one_of_many || (rank && rank->rank != 0 && given.progress == "auto");
   if (options.dry_run) {
     RunOutcome outcome;
-    outcome.code = print_dry(prepared.setup, context.console);
+    outcome.code = print_dry(setup, context.console);
     return outcome;
   }
   const bool is_quiet = options.is_one_of_many && options.progress == "auto";
   ConsoleProgress progress(context.console, is_quiet ? "none" : options.progress,
-                           static_cast<int>(prepared.setup.passes.size()));
-  RunOutcome outcome = execute_run(prepared, options.request, context.system, progress);
+                           static_cast<int>(setup.passes.size()));
+  RunOutcome outcome = execute_run(setup, options.request, context.system, progress);
   if (options.progress == "json") {
     context.console.err(json_object_line({{"event", "result"},
                                           {"exit_code", outcome.code},
@@ -280,10 +281,6 @@ Command run_command_into(const std::shared_ptr<RunCommandOptions>& options) {
        &options->request.server.warmup},
       {"--ready-timeout", "SECONDS", "For the server to be ready",
        &options->request.server.ready_timeout_s},
-      window_steps_option(options->request.server.window),
-      window_seconds_option(options->request.server.window),
-      window_after_option(options->request.server.window),
-      window_stage_option(options->request.server.window),
       {"--slo", "LIMITS", "Goodput of a server: requests within these, as ttft=500ms,itl=50ms",
        &options->request.server.service_limits},
       {"--plan", "RECORDING", "Plan ncu from this recording or bundle", &options->request.plan},
@@ -316,6 +313,7 @@ Command run_command_into(const std::shared_ptr<RunCommandOptions>& options) {
       config_option(options->request.file),
       override_option(options->request.overrides),
   };
+  command.add(period_options(options->request.server.window));
   command.examples =
       "  gpuwhy run -- python generate.py\n"
       "  gpuwhy run --mark transformers -- python generate.py\n"

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "ingest/sqlite/sqlite_file.h"
-#include "trace/diagnostics.h"
+#include "results/diagnostic.h"
 
 namespace gpuwhy {
 

@@ -56,11 +56,11 @@ std::vector<TracePart> parts_of(const JobShape& job) {
       if (job.has_utc) {
         part.trace.capture.utc_ns = kUtcNs + rank * (kSessionNs + job.clock_error_ns);
       }
-      part.file.path = fmt::format("{}", rank);
+      part.file.file = fmt::format("{}", rank);
       if (job.are_named) {
-        part.file.path =
+        part.file.file =
             fmt::format("dp{}_tp{}", rank / job.engine.num_workers, rank % job.engine.num_workers);
-        part.file.name = rank_in_name(part.file.path);
+        part.file.name = rank_in_name(part.file.file);
       }
     }
   }
@@ -90,7 +90,7 @@ void expect_same(const Analysis& a, const Analysis& b) {
     EXPECT_EQ(a.steps[i].gpu_window_ns, b.steps[i].gpu_window_ns);
     EXPECT_EQ(a.steps[i].period_ns, b.steps[i].period_ns);
   }
-  EXPECT_EQ(a.kernel_ns, b.kernel_ns);
+  EXPECT_EQ(a.capture.kernel_ns, b.capture.kernel_ns);
   EXPECT_EQ(a.kernels.size(), b.kernels.size());
 }
 

@@ -34,14 +34,14 @@ const Rules kRules = {{{"communication", {"nccl"}}}, {}};
 
 Collectives collectives_of(const Profile& made) {
   return find_collectives(*made.trace, made.rules, made.stages, made.attribution, made.structure,
-                          made.analysis.capture_start_ns);
+                          made.analysis.capture.start_ns);
 }
 
 std::vector<std::string> words_of(const Collectives& collectives) {
   std::vector<std::string> words;
-  for (const CollectiveLaunch& launch : collectives.launches) {
+  for (const CollectiveRow& launch : collectives.launches) {
     words.push_back(fmt::format("{} {} #{} at {}", launch.device, launch.communicator,
-                                launch.sequence, launch.start_ns));
+                                launch.sequence, launch.arrival_ns));
   }
   return words;
 }

@@ -54,9 +54,9 @@ class Made {
     return *this;
   }
   Made& busy(const std::string& stage, std::int64_t window_ns, std::int64_t compute_ns) {
-    LedgerRow row{row_name(stage), "cuda:0", 1, {}};
-    row.ledger.window_ns = window_ns;
-    row.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = compute_ns;
+    LedgerRow row{{}, row_name(stage), "cuda:0", 1};
+    row.window_ns = window_ns;
+    row.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = compute_ns;
     analysis_.ledgers.push_back(row);
     return *this;
   }
@@ -114,7 +114,7 @@ TEST(Efficiency, AModelThatContradictsTheKernelsIsNamed) {
     kernel.calls = 200;
     kernel.total_ns = total_ns;
     analysis.kernels.push_back(kernel);
-    analysis.kernel_ns += total_ns;
+    analysis.capture.kernel_ns += total_ns;
   };
   Llm dense;
   Llm mixture;

@@ -179,39 +179,39 @@ TEST(EngineSteps, AHostThatRunsAheadMarksLessThanAStep) {
 void expect_sums(const Profile& found) {
   const Analysis& analysis = found.analysis;
   // A mark may begin before the first recorded call, and end after the last.
-  std::int64_t start_ns = analysis.capture_start_ns;
-  std::int64_t end_ns = start_ns + analysis.capture_ns;
+  std::int64_t start_ns = analysis.capture.start_ns;
+  std::int64_t end_ns = start_ns + analysis.capture.duration_ns;
   for (const StageInstance& mark : found.stages.instances) {
     start_ns = std::min(start_ns, mark.start_ns);
     end_ns = std::max(end_ns, mark.end_ns);
   }
   std::map<std::string, std::int64_t> staged_ns;  // by device
   for (const LedgerRow& row : analysis.ledgers) {
-    ASSERT_EQ(row.ledger.sum_ns(), row.ledger.window_ns);
-    ASSERT_GE(*std::min_element(row.ledger.buckets_ns.begin(), row.ledger.buckets_ns.end()), 0);
+    ASSERT_EQ(row.sum_ns(), row.window_ns);
+    ASSERT_GE(*std::min_element(row.buckets_ns.begin(), row.buckets_ns.end()), 0);
     if (std::any_of(analysis.stages.begin(), analysis.stages.end(),
                     [&](const StageRow& stage) { return stage.stage == row.stage; })) {
-      staged_ns[row.device] += row.ledger.window_ns;
+      staged_ns[row.device] += row.window_ns;
     }
   }
   for (const auto& [device, window_ns] : staged_ns) {
     ASSERT_LE(window_ns, end_ns - start_ns) << device;
   }
-  std::int64_t kernel_ns = analysis.unattributed_ns;
+  std::int64_t kernel_ns = analysis.capture.unattributed_kernel_ns;
   for (const StageRow& stage : analysis.stages) {
     kernel_ns += stage.kernel_ns;
   }
-  ASSERT_EQ(kernel_ns, analysis.kernel_ns);
+  ASSERT_EQ(kernel_ns, analysis.capture.kernel_ns);
   std::int64_t calls = 0;
   for (const KernelRow& kernel : analysis.kernels) {
     calls += kernel.calls;
   }
   ASSERT_EQ(calls, static_cast<std::int64_t>(found.trace->kernels.size()));
   for (const DeviceRow& device : analysis.devices) {
-    ASSERT_LE(device.busy_ns, analysis.capture_ns);
+    ASSERT_LE(device.busy_ns, analysis.capture.duration_ns);
   }
-  ASSERT_GE(analysis.outside_ns, 0);
-  ASSERT_LE(analysis.outside_ns, analysis.capture_ns);
+  ASSERT_GE(analysis.capture.outside_stages_ns, 0);
+  ASSERT_LE(analysis.capture.outside_stages_ns, analysis.capture.duration_ns);
 }
 
 // Marks by process, none twice: what a group's steps are counted by.
@@ -243,7 +243,7 @@ void expect_times(const Analysis& analysis) {
     ASSERT_EQ(step.gpu_start_ns.has_value(), step.gpu_window_ns.has_value());
     if (step.gpu_start_ns) {
       ASSERT_GE(*step.gpu_work_ns, 0);
-      ASSERT_LE(*step.gpu_window_ns, analysis.capture_ns);
+      ASSERT_LE(*step.gpu_window_ns, analysis.capture.duration_ns);
     }
     ASSERT_TRUE(!step.period_ns || (*step.period_ns > 0 && step.gpu_start_ns));
   }

@@ -117,27 +117,15 @@ class Program {
 
 std::map<IdleKind, std::int64_t> found_in(const Analysis& analysis) {
   std::map<IdleKind, std::int64_t> found;
-  for (const IdleRow& cause : analysis.ledgers.back().causes) {
-    found[cause.label.kind] += cause.total_ns;
+  for (const IdleRow& cause : causes_of(analysis.idle_causes, analysis.ledgers.back())) {
+    found[cause.kind] += cause.total_ns;
   }
   return found;
 }
 
-const char* finding_of(IdleKind kind) {
-  switch (kind) {
-    case IdleKind::kWaiting:
-      return "host_sync";
-    case IdleKind::kHostWork:
-      return "host_work";
-    case IdleKind::kAllocating:
-      return "allocation";
-    case IdleKind::kFirstUse:
-      return "first_use";
-    case IdleKind::kBlocked:
-      return "blocked_call";
-    default:
-      return "launch_bound";
-  }
+FindingId finding_of(IdleKind kind) {
+  return kind == IdleKind::kWaiting ? FindingId::kHostSync
+                                    : std::ranges::find(kFindingInfo, kind, &FindingInfo::idle)->id;
 }
 
 TEST(IdleCauses, EachIsNamed) {
@@ -149,9 +137,9 @@ TEST(IdleCauses, EachIsNamed) {
     }
     const auto planted = program.planted();
     const Analysis analysis = profile(program.finish(), Rules()).analysis;
-    EXPECT_EQ(found_in(analysis), planted) << finding_of(kind);
+    EXPECT_EQ(found_in(analysis), planted) << word_of(kind);
     const Findings findings = find_findings(analysis, {});
-    ASSERT_FALSE(findings.found.empty()) << finding_of(kind);
+    ASSERT_FALSE(findings.found.empty()) << word_of(kind);
     EXPECT_EQ(findings.found[0].id, finding_of(kind));
     if (kind != IdleKind::kFirstUse) {
       EXPECT_NEAR(static_cast<double>(findings.found[0].saving_ns),
@@ -183,7 +171,7 @@ TEST(IdleCauses, FunctionsNameWhatNoRangeNames) {
   }
   const Findings findings = find_findings(profile(program.finish(), Rules()).analysis, {});
   ASSERT_FALSE(findings.found.empty());
-  EXPECT_EQ(findings.found[0].id, std::string("host_work"));
+  EXPECT_EQ(findings.found[0].id, FindingId::kHostWork);
   EXPECT_THAT(findings.found[0].sentence,
               HasSubstr("89.7 ms in '<built-in method acquire of lock object>'"));
   EXPECT_THAT(findings.found[0].sentence, testing::Not(HasSubstr("loader.py")));
@@ -289,11 +277,11 @@ TEST(IdleCauses, AThousandMixturesRightToTheNanosecond) {
         planted, [&](const auto& one) { return findings.found[0].id == finding_of(one.first); });
     ASSERT_NE(first, planted.end()) << "recording " << i;
     ASSERT_GE(weight(first->first, first->second) * 1.05, weight(most->first, most->second))
-        << "recording " << i << " " << findings.found[0].id;
+        << "recording " << i << " " << word_of(findings.found[0].id);
     for (const Finding& finding : findings.found) {
       for (const auto& [kind, time_ns] : planted) {
         if (finding.id == finding_of(kind)) {
-          ASSERT_LE(finding.saving_ns, time_ns) << "recording " << i << " " << finding.id;
+          ASSERT_LE(finding.saving_ns, time_ns) << "recording " << i << " " << word_of(finding.id);
         }
       }
     }
@@ -320,7 +308,7 @@ TEST(IdleCauses, AGpuThatSeemsIdleWhileTheHostWaitsRanSomethingElse) {
       made.call(thread, 6 * kUs, 50 * kMs, "cudaStreamSynchronize");
     }
     made.kernel(stream, 49 * kMs, 50 * kMs, "gemm", launched);
-    return profile(made.finish(), Rules()).analysis.ledgers.back().ledger;
+    return profile(made.finish(), Rules()).analysis.ledgers.back();
   };
   EXPECT_EQ(buckets_of(true)[Bucket::kUnrecorded], 49 * kMs - 20 * kUs + 10 * kUs);
   EXPECT_EQ(buckets_of(false)[Bucket::kQueued], 49 * kMs - 20 * kUs);
@@ -338,7 +326,7 @@ TEST(IdleCauses, UnrecordedTimeAfterRealWorkIsNotBeforeIt) {
     const auto launched = made.call(thread, 3 * kUs, 5 * kUs);
     made.call(thread, 6 * kUs, 60 * kMs, "cudaStreamSynchronize");
     made.kernel(stream, first_ns + 40 * kMs, first_ns + 50 * kMs, "gemm", launched);
-    return profile(made.finish(), Rules()).analysis.ledgers.back().ledger;
+    return profile(made.finish(), Rules()).analysis.ledgers.back();
   };
   const Ledger lead = ledger_of(kMs);
   EXPECT_EQ(lead.between_ns, 0);

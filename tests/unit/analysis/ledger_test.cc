@@ -521,19 +521,18 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
   for (int i = 0; i < kRecordings; ++i) {
     const Recording recording = Maker(random).make();
     const Analysis analysis = profile(trace_of(recording, nullptr), rules()).analysis;
-    auto expected = plain_ledgers(recording, analysis.capture_start_ns);
+    auto expected = plain_ledgers(recording, analysis.capture.start_ns);
     std::map<std::string, Ledger> phases;  // summed by device: they must be the capture
     for (const LedgerRow& ledger : analysis.ledgers) {
-      ASSERT_EQ(ledger.ledger.sum_ns(), ledger.ledger.window_ns);
+      ASSERT_EQ(ledger.sum_ns(), ledger.window_ns);
       if (ledger.stage.text() == "startup" || ledger.stage.text() == "steady" ||
           ledger.stage.text() == "ending") {
-        ASSERT_GE(
-            *std::min_element(ledger.ledger.buckets_ns.begin(), ledger.ledger.buckets_ns.end()), 0);
-        phases[ledger.device].add(ledger.ledger);
+        ASSERT_GE(*std::min_element(ledger.buckets_ns.begin(), ledger.buckets_ns.end()), 0);
+        phases[ledger.device].add(ledger);
         continue;
       }
       if (ledger.stage.text() == "capture" && phases.contains(ledger.device)) {
-        ASSERT_EQ(phases[ledger.device].buckets_ns, ledger.ledger.buckets_ns) << "recording " << i;
+        ASSERT_EQ(phases[ledger.device].buckets_ns, ledger.buckets_ns) << "recording " << i;
         ++num_split;
       }
       if (ledger.stage.text() == "capture" || ledger.stage.text() == "all") {
@@ -542,18 +541,18 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
       const Plain::Buckets& plain = expected[{ledger.stage.text(), ledger.device}];
       for (std::size_t b = 0; b < kNumBuckets; ++b) {
         const auto found = plain.find(kBucketNames[b]);
-        ASSERT_EQ(ledger.ledger.buckets_ns[b], found == plain.end() ? 0 : found->second)
+        ASSERT_EQ(ledger.buckets_ns[b], found == plain.end() ? 0 : found->second)
             << "recording " << i << " " << ledger.stage.text() << " " << ledger.device << " "
             << kBucketNames[b];
-        seen[kBucketNames[b]] += ledger.ledger.buckets_ns[b];
+        seen[kBucketNames[b]] += ledger.buckets_ns[b];
       }
       expected.erase({ledger.stage.text(), ledger.device});
       ++num_ledgers;
     }
     ASSERT_TRUE(expected.empty()) << "recording " << i << ": a ledger is missing";
     if (!recording.ranges.empty()) {
-      ASSERT_EQ(analysis.outside_ns,
-                Plain(recording).outside(analysis.capture_start_ns, analysis.capture_ns))
+      ASSERT_EQ(analysis.capture.outside_stages_ns,
+                Plain(recording).outside(analysis.capture.start_ns, analysis.capture.duration_ns))
           << "recording " << i;
     }
   }
@@ -587,7 +586,7 @@ TEST(Ledger, BinsOfItsHistorySumToTheCapture) {
     std::map<std::string, Ledger> captures;
     for (const LedgerRow& ledger : analysis.ledgers) {
       if (ledger.stage.text() == "capture") {
-        captures[ledger.device] = ledger.ledger;
+        captures[ledger.device] = ledger;
       }
     }
     ASSERT_EQ(analysis.ledger_history.size(), captures.size());
@@ -617,7 +616,7 @@ TEST(Analysis, SumsHoldOnRandomRecordings) {
     for (const StageRow& stage : analysis.stages) {
       staged += stage.is_nested ? 0 : stage.kernel_ns;
     }
-    ASSERT_EQ(staged + analysis.unattributed_ns, analysis.kernel_ns);
+    ASSERT_EQ(staged + analysis.capture.unattributed_kernel_ns, analysis.capture.kernel_ns);
     std::int64_t rows = 0;
     for (const KernelRow& kernel : analysis.kernels) {
       rows += kernel.total_ns;
@@ -625,10 +624,10 @@ TEST(Analysis, SumsHoldOnRandomRecordings) {
       ASSERT_LE(kernel.median_ns, kernel.p99_ns);
       ASSERT_LE(kernel.p99_ns, kernel.max_ns);
     }
-    ASSERT_EQ(rows, analysis.kernel_ns);
-    ASSERT_GE(analysis.stage_overlap_ns, 0);
-    ASSERT_GE(analysis.outside_ns, 0);
-    ASSERT_LE(analysis.outside_ns, analysis.capture_ns);
+    ASSERT_EQ(rows, analysis.capture.kernel_ns);
+    ASSERT_GE(analysis.capture.stage_overlap_ns, 0);
+    ASSERT_GE(analysis.capture.outside_stages_ns, 0);
+    ASSERT_LE(analysis.capture.outside_stages_ns, analysis.capture.duration_ns);
   }
 }
 
@@ -648,8 +647,7 @@ TEST(Analysis, TheOrderOfRowsMeansNothing) {
     for (std::size_t l = 0; l < once.ledgers.size(); ++l) {
       ASSERT_EQ(once.ledgers[l].stage, again.ledgers[l].stage);
       ASSERT_EQ(once.ledgers[l].device, again.ledgers[l].device);
-      ASSERT_EQ(once.ledgers[l].ledger.buckets_ns, again.ledgers[l].ledger.buckets_ns)
-          << "recording " << i;
+      ASSERT_EQ(once.ledgers[l].buckets_ns, again.ledgers[l].buckets_ns) << "recording " << i;
     }
   }
 }
@@ -679,7 +677,7 @@ TEST(Ledger, WhatTheProgramCallsWarmUpIsStartUp) {
     const auto steady =
         std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
                      [](const LedgerRow& row) { return row.stage.kind == RowKind::kSteady; });
-    return steady == analysis.ledgers.end() ? -1 : steady->ledger.window_ns;
+    return steady == analysis.ledgers.end() ? -1 : steady->window_ns;
   };
   EXPECT_EQ(steady_of("warmup", 200 * kMs - 5), 20 * kMs - 10) << "the last two passes";
   EXPECT_NE(steady_of("forward", 200 * kMs - 5), 20 * kMs - 10);

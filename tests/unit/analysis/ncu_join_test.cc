@@ -77,7 +77,7 @@ Analysis recording(std::vector<LaunchGroup> groups) {
     record.device = "cuda:0";
     record.total_ns = one.total_ns;
     analysis.kernels.push_back(record);
-    analysis.kernel_ns += one.total_ns;
+    analysis.capture.kernel_ns += one.total_ns;
   }
   analysis.launch_groups = std::move(groups);
   return analysis;

@@ -101,7 +101,7 @@ TEST(Operators, TheInnermostOneOnTheThreadHasTheKernel) {
                           "other prefill 7 1 1"));
   EXPECT_EQ(operators->covered_ns, 127);
   EXPECT_EQ(operators->whole_ns, 1127);
-  EXPECT_TRUE(operators->is_gpu_time);
+  EXPECT_EQ(operators->time_of, OperatorTime::kKernels);
   EXPECT_THAT(operators->layers, IsEmpty());
 }
 

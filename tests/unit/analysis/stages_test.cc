@@ -298,8 +298,8 @@ TEST(StepWindows, KernelsWithoutARecordedLaunchAreOfTheStepBefore) {
   const auto step = std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
                                  [](const LedgerRow& row) { return row.stage.text() == "decode"; });
   ASSERT_NE(step, analysis.ledgers.end());
-  EXPECT_EQ(step->ledger.window_ns, 10 * kMs);
-  EXPECT_EQ(step->ledger[Bucket::kUnattributed], 0);
+  EXPECT_EQ(step->window_ns, 10 * kMs);
+  EXPECT_EQ((*step)[Bucket::kUnattributed], 0);
 }
 
 }  // namespace

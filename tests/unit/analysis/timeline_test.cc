@@ -66,7 +66,7 @@ TEST(Timeline, EveryColumnHoldsWhatRanInIt) {
     for (std::size_t i = 0; i < trace.kernels.size(); ++i) {
       for (std::int64_t t = trace.kernels.start_ns[i]; t < trace.kernels.end_ns[i]; ++t) {
         ++truth[{trace.kernels.stream[i] == 0 ? "stream 7" : "stream 8",
-                 (t - analysis.capture_start_ns) / level.column_ns}];
+                 (t - analysis.capture.start_ns) / level.column_ns}];
       }
     }
     std::map<std::pair<std::string, std::int64_t>, std::int64_t> found;
@@ -93,7 +93,7 @@ TEST(Timeline, GapsAreTheLedgersIdleBuckets) {
   for (const Bucket bucket :
        {Bucket::kGraph, Bucket::kSync, Bucket::kLaunchLate, Bucket::kQueued, Bucket::kStartedLate,
         Bucket::kUnknownIdle, Bucket::kUnrecorded, Bucket::kTail}) {
-    idle_ns += capture.ledger[bucket];
+    idle_ns += capture[bucket];
   }
   ASSERT_GT(idle_ns, 0);
   for (std::uint16_t row = 0; row < timeline.rows.size(); ++row) {
@@ -126,11 +126,11 @@ TEST(Timeline, GapsHaveTheCausesOfTheLedger) {
   const std::vector<std::string> names = gap_cause_names();
   std::map<std::string, std::int64_t> in_tables;
   const LedgerRow& capture = made.analysis.ledgers.back();
-  for (const IdleRow& cause : capture.causes) {
-    if (cause.bucket == Bucket::kLaunchLate && cause.label.kind != IdleKind::kLaunching &&
-        cause.label.kind != IdleKind::kWaiting) {
+  for (const IdleRow& cause : causes_of(made.analysis.idle_causes, capture)) {
+    if (cause.bucket == Bucket::kLaunchLate && cause.kind != IdleKind::kLaunching &&
+        cause.kind != IdleKind::kWaiting) {
       in_tables[std::string("launch_late.") +
-                kIdleKindNames[static_cast<std::size_t>(cause.label.kind)]] += cause.total_ns;
+                kIdleKindNames[static_cast<std::size_t>(cause.kind)]] += cause.total_ns;
     }
   }
   std::map<std::string, std::int64_t> drawn;

@@ -79,8 +79,8 @@ const StageRow& stage(const Profile& profile, const std::string& name) {
 TEST(Window, OfTimesKeepsTheWorkThatBeginsInIt) {
   const Profile made = profile_of(steps_of(4, 0), times(1100, 1200), step_rules());
   EXPECT_EQ(made.trace->kernels.size(), 2U);
-  EXPECT_EQ(made.analysis.capture_start_ns, 1100);
-  EXPECT_EQ(made.analysis.capture_ns, 100);
+  EXPECT_EQ(made.analysis.capture.start_ns, 1100);
+  EXPECT_EQ(made.analysis.capture.duration_ns, 100);
   EXPECT_EQ(made.analysis.capture.window->why, "from 1.10 us to 1.20 us of 5.02 us");
   EXPECT_EQ(stage(made, "step").num_instances, 1);
   EXPECT_EQ(stage(made, "step").num_open, 0);
@@ -92,14 +92,15 @@ TEST(Window, CutsTheRangesAtItsEdges) {
   EXPECT_EQ(stage(made, "step").num_instances, 2);
   EXPECT_EQ(stage(made, "step").num_open, 2) << "cut ones have no length";
   EXPECT_EQ(stage(made, "step").kernel_ns, 70);
-  EXPECT_EQ(made.analysis.unattributed_ns, 0) << "its call began before, in a step that goes on";
-  EXPECT_EQ(made.analysis.capture_ns, 100);
+  EXPECT_EQ(made.analysis.capture.unattributed_kernel_ns, 0)
+      << "its call began before, in a step that goes on";
+  EXPECT_EQ(made.analysis.capture.duration_ns, 100);
 }
 
 TEST(Window, EndsWithTheWorkThatBeginsInIt) {
   const Profile made = profile_of(steps_of(4, 0), times(1100, 1170), step_rules());
   EXPECT_EQ(made.trace->kernels.size(), 2U);
-  EXPECT_EQ(made.analysis.capture_ns, 100) << "the last kernel ends at 1200";
+  EXPECT_EQ(made.analysis.capture.duration_ns, 100) << "the last kernel ends at 1200";
 }
 
 TEST(Window, OfStepsHasExactlyThose) {
@@ -109,11 +110,12 @@ TEST(Window, OfStepsHasExactlyThose) {
     EXPECT_EQ(stage(made, "step").num_kernels, 6) << lag;
     EXPECT_EQ(stage(made, "step").kernel_ns, 210) << lag;
     EXPECT_EQ(made.analysis.capture.window->why, "steps 3..5 of 10");
-    EXPECT_EQ(made.analysis.capture_start_ns, 1300);
-    EXPECT_EQ(made.analysis.capture_ns, 300 + lag) << "with the work of the last step";
+    EXPECT_EQ(made.analysis.capture.start_ns, 1300);
+    EXPECT_EQ(made.analysis.capture.duration_ns, 300 + lag) << "with the work of the last step";
     // The GPU was busy with earlier steps: that work is there, and of no stage.
-    EXPECT_EQ(made.analysis.kernel_ns - 210, made.analysis.unattributed_ns) << lag;
-    EXPECT_GE(made.analysis.unattributed_ns, lag / 100 * 70) << lag;
+    EXPECT_EQ(made.analysis.capture.kernel_ns - 210, made.analysis.capture.unattributed_kernel_ns)
+        << lag;
+    EXPECT_GE(made.analysis.capture.unattributed_kernel_ns, lag / 100 * 70) << lag;
   }
 }
 
@@ -140,7 +142,7 @@ TEST(Window, AStepHoldsWhatAnyThreadOfItsProcessLaunches) {
   const Profile made = profile_of(two_threads(false), steps(1, 2), step_rules());
   EXPECT_EQ(stage(made, "step").num_instances, 2);
   EXPECT_EQ(stage(made, "step").kernel_ns, 2 * (30 + 20));
-  EXPECT_EQ(made.analysis.unattributed_ns, 0);
+  EXPECT_EQ(made.analysis.capture.unattributed_kernel_ns, 0);
 }
 
 TEST(Window, StepsOfTwoThreadsHoldWhatTheirOwnThreadLaunches) {
@@ -205,13 +207,14 @@ TEST(Window, TrimmedToMarksOrKernels) {
   trim.is_trimmed = true;
   const Profile marked = profile_of(steps_of(4, 30), trim, step_rules());
   EXPECT_EQ(marked.trace->kernels.size(), 8U) << "without load and save";
-  EXPECT_EQ(marked.analysis.capture_start_ns, 1000);
-  EXPECT_EQ(marked.analysis.capture_ns, 430);
+  EXPECT_EQ(marked.analysis.capture.start_ns, 1000);
+  EXPECT_EQ(marked.analysis.capture.duration_ns, 430);
   const Profile bare = profile_of(steps_of(4, 30), trim, {});
   EXPECT_EQ(bare.trace->kernels.size(), 10U);
-  EXPECT_EQ(bare.analysis.capture_start_ns, 10);
-  EXPECT_EQ(bare.analysis.capture_ns, 5010);
-  EXPECT_EQ(bare.analysis.unattributed_ns, 0) << "the first launch began before its kernel";
+  EXPECT_EQ(bare.analysis.capture.start_ns, 10);
+  EXPECT_EQ(bare.analysis.capture.duration_ns, 5010);
+  EXPECT_EQ(bare.analysis.capture.unattributed_kernel_ns, 0)
+      << "the first launch began before its kernel";
 }
 
 TEST(Window, ThatIsNotThereIsRefused) {
@@ -298,21 +301,21 @@ TEST(Window, OfAnyKindKeepsTheLaws) {
       EXPECT_THAT(error.message(), HasSubstr("no GPU work begins"));
       continue;
     }
-    const CaptureWindow window = *trace.capture.window;
+    const Window window = *trace.capture.window;
     for (std::size_t row = 0; row < whole.kernels.size(); ++row) {
       const std::int64_t start = whole.kernels.start_ns[row];
-      if (start >= window.start_ns && start < window.end_ns) {
+      if (start >= window.start_ns() && start < window.end_ns()) {
         expected_ns += whole.kernels.end_ns[row] - start;
       }
     }
     const Profile made = profile(std::move(trace), rules);
     if (options.steps) {
-      EXPECT_LE(made.analysis.kernel_ns, expected_ns);
+      EXPECT_LE(made.analysis.capture.kernel_ns, expected_ns);
     } else {
-      EXPECT_EQ(made.analysis.kernel_ns, expected_ns);
+      EXPECT_EQ(made.analysis.capture.kernel_ns, expected_ns);
     }
     for (const LedgerRow& row : made.analysis.ledgers) {
-      EXPECT_EQ(row.ledger.sum_ns(), row.ledger.window_ns);
+      EXPECT_EQ(row.sum_ns(), row.window_ns);
     }
     for (const StageInstance& instance : made.stages.instances) {
       EXPECT_GE(instance.start_ns, window.start_ns);

@@ -56,7 +56,7 @@ TEST_F(NsysSqlite, EventsThatLieAYearAwayAreLeftOutAndCounted) {
   EXPECT_EQ(trace.diagnostics[0].sentence,
             "left out 2 of 4 kernels and 2 of 5 other events: a year or more from the recording's "
             "start");
-  EXPECT_EQ(profile(std::move(trace), Rules()).analysis.kernel_ns, 200);
+  EXPECT_EQ(profile(std::move(trace), Rules()).analysis.capture.kernel_ns, 200);
 }
 
 TEST_F(NsysSqlite, RowsWithTextForNumbersAndEndsBeforeStartsAreLeftOutAndCounted) {

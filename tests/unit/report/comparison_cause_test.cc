@@ -121,9 +121,10 @@ TEST(WorthSentence, IsOfTokensWhereTheyAreCountedElseOfSteps) {
 
 TEST(PromiseSentence, SaysHowMuchOfASavingCameTrueOnlyWhereThatIsSure) {
   RunSummary base = make_run(150, 590, 220, 90);
-  base.promises = {{"gemm_off_tensor_cores", row_name("step"), "cuda:0", "compute", 300 * kMs, 6},
-                   {"host_work", row_name("step"), "cuda:0", "launch_late", 180 * kMs, 6},
-                   {"launch_bound", row_name("step"), "cuda:0", "launch_late", 90 * kMs, 6}};
+  const RowName step = row_name("step");
+  base.promises = {{FindingId::kGemmOffTensorCores, step, "cuda:0", Bucket::kCompute, 300 * kMs, 6},
+                   {FindingId::kHostWork, step, "cuda:0", Bucket::kLaunchLate, 180 * kMs, 6},
+                   {FindingId::kLaunchBound, step, "cuda:0", Bucket::kLaunchLate, 90 * kMs, 6}};
   EXPECT_EQ(promise_sentence(compared(base, make_run(129, 595, 20, 150))),
             "The base promised up to 30.0 ms per step for \"The GPU waits while the processor does "
             "other work\". That time fell by 33.3 ms per step, and a step is 21.0 ms shorter: 70 % "
@@ -246,7 +247,7 @@ TEST(StepTime, IsTheSameInReportsAndComparisons) {
   steps.gpu_window_median_ns = 160 * kMs;
   EXPECT_EQ(key_of(), "steps[stage=step].gpu_window_median_ns");
   stage.num_instances = 1;
-  LedgerMetrics& ledger = metrics.ledgers.emplace_back();
+  LedgerRow& ledger = metrics.ledgers.emplace_back();
   ledger.stage = row_name("step");
   ledger.device = "cuda:0";
   ledger.window_ns = 170 * kMs;

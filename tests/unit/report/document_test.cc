@@ -59,12 +59,12 @@ StageTimes times(const std::string& stage) {
 Analysis whole(const std::string& name = "gemv_kernel") {
   Analysis analysis;
   analysis.capture.has_cuda = true;
-  analysis.capture.format.name = "nsys SQLite";
+  analysis.capture.format_name = "nsys SQLite";
   analysis.capture.tool_version = name;
   analysis.capture.messages = {name};
-  analysis.capture_ns = 30'000'000;
-  analysis.kernel_ns = 12'000'000;
-  analysis.stage_source = "NVTX domain LLM";
+  analysis.capture.duration_ns = 30'000'000;
+  analysis.capture.kernel_ns = 12'000'000;
+  analysis.capture.stage_source = "NVTX domain LLM";
   for (const char* stage : {"prefill", "decode", "vision"}) {
     StageRow row;
     row.stage = row_name(stage);
@@ -85,10 +85,10 @@ Analysis whole(const std::string& name = "gemv_kernel") {
                        .busy_ns = 12'000'000,
                        .num_kernels = 40,
                        .busy_stage = {}}};
-  LedgerRow ledger{row_name("decode"), "cuda:0", 3, {}};
-  ledger.ledger.window_ns = 15'000'000;
-  ledger.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = 5'000'000;
-  ledger.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kLaunchLate)] = 10'000'000;
+  LedgerRow ledger{{}, row_name("decode"), "cuda:0", 3};
+  ledger.window_ns = 15'000'000;
+  ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = 5'000'000;
+  ledger.buckets_ns[static_cast<std::size_t>(Bucket::kLaunchLate)] = 10'000'000;
   analysis.ledgers = {ledger};
   KernelRow kernel;
   kernel.kernel_name = kernel.short_name = name;
@@ -436,7 +436,7 @@ TEST(Report, SizesOfAKernelAreAddedUpOverGpus) {
 TEST(Report, ASavingIsWorthHoursOfADayOnlyWhereItIsAShareOfAllTime) {
   Metrics metrics = whole_metrics();
   Finding finding;
-  finding.id = "launch_bound";
+  finding.id = FindingId::kLaunchBound;
   finding.saving_ns = 250'000'000;
   finding.window_ns = 1'000'000'000;
   finding.stage = row_name("steady");
@@ -513,7 +513,7 @@ TEST(Stakeholder, KernelsWithoutAGpuAreGpuWork) {
   Metrics metrics;
   metrics.capture.file = "kernels.csv";
   metrics.capture.kernel_ns = 1'000'000;
-  metrics.verdict = "1.00 ms of kernels.";
+  metrics.verdict.sentence = "1.00 ms of kernels.";
   EXPECT_THAT(markdown_text(stakeholder_document(metrics, {})), HasSubstr("without GPU work"));
   KernelRow kernel;
   kernel.kernel_name = kernel.short_name = "gemm";
@@ -589,9 +589,9 @@ TEST(Stakeholder, OnePartOfAJobStandsForAllOfItsGpus) {
   metrics.devices[0].num_kernels = 10;
   metrics.capture.world_size = 64;
   metrics.findings.resize(1);
-  metrics.findings[0].id = "launch_bound";
+  metrics.findings[0].id = FindingId::kLaunchBound;
   metrics.findings[0].is_blocker = false;
-  metrics.findings[0].confidence = "low";
+  metrics.findings[0].confidence = Confidence::kLow;
   metrics.findings[0].saving_ns = 500'000'000;
   metrics.findings[0].window_ns = 1'000'000'000;
   SectionOptions options;
@@ -631,13 +631,14 @@ TEST(Stakeholder, ARecordingWithoutAGpuHasItsDateAndItsEndings) {
   metrics.capture.file = "cpu.sqlite";
   metrics.capture.recorded = "2026-11-02 14:03:05 UTC";
   metrics.capture.tool = "Nsight Systems";
-  metrics.verdict = "No CUDA activity was recorded. nsys says: not started correctly.";
+  metrics.verdict.sentence = "No CUDA activity was recorded. nsys says: not started correctly.";
+  metrics.verdict.told = 0;
   Finding blocker;
-  blocker.id = "no_gpu_activity";
+  blocker.id = FindingId::kNoGpuActivity;
   blocker.is_blocker = true;
   blocker.sentence = "no CUDA activity was recorded. nsys says: not started correctly.";
-  blocker.next = "gpuwhy doctor checks driver and tools";
-  blocker.confidence = "high";
+  blocker.advice.text = "gpuwhy doctor checks driver and tools";
+  blocker.confidence = Confidence::kHigh;
   metrics.findings = {blocker};
   const std::string text = markdown_text(stakeholder_document(metrics, {}));
   EXPECT_THAT(text,
@@ -654,15 +655,15 @@ TEST(Stakeholder, ARecordingWithoutAGpuHasItsDateAndItsEndings) {
 TEST(Report, AnOpportunityHasItsEffortAndRiskAndTheOrderIsExplained) {
   Metrics metrics = whole_metrics();
   Finding finding;
-  finding.id = "launch_bound";
+  finding.id = FindingId::kLaunchBound;
   finding.stage = row_name("steady");
   finding.saving_ns = 250;
   finding.window_ns = 1000;
-  finding.confidence = "high";
-  finding.next = "launch fewer";
+  finding.confidence = Confidence::kHigh;
+  finding.advice.text = "launch fewer";
   metrics.findings = {finding, finding};
-  metrics.findings[1].id = "fusion";
-  metrics.findings[1].next = "fuse them (after launch_bound)";
+  metrics.findings[1].id = FindingId::kFusion;
+  metrics.findings[1].advice = {.text = "fuse them", .after = FindingId::kLaunchBound};
   const Document document = section_document(metrics, {"findings"}, {});
   for (const std::string& text : {markdown_text(document), html_text(document)}) {
     EXPECT_THAT(text, HasSubstr("Effort: a setting, or days in own code. Risk: low."));
@@ -677,18 +678,18 @@ TEST(Report, AnOpportunityHasItsEffortAndRiskAndTheOrderIsExplained) {
 TEST(Stakeholder, SaysWhichPointItsSpeedUpIsOf) {
   Metrics metrics = whole_metrics();
   Finding finding;
-  finding.id = "host_work";
+  finding.id = FindingId::kHostWork;
   finding.stage = row_name("steady");
   finding.saving_ns = 200'000'000;
   finding.window_ns = 1'000'000'000;
-  finding.confidence = "high";
-  finding.next = "load data while the GPU works";
+  finding.confidence = Confidence::kHigh;
+  finding.advice.text = "load data while the GPU works";
   metrics.findings = {finding, finding};
-  metrics.findings[1].id = "fusion";
+  metrics.findings[1].id = FindingId::kFusion;
   metrics.findings[1].saving_ns = 400'000'000;
-  metrics.findings[1].confidence = "low";
-  metrics.findings[1].next = "also fixed by host_work: torch.compile";
-  metrics.verdict =
+  metrics.findings[1].confidence = Confidence::kLow;
+  metrics.findings[1].advice = {.text = "torch.compile", .same_as = FindingId::kHostWork};
+  metrics.verdict.sentence =
       "cuda:0 waited ('enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__').";
   const std::string text = markdown_text(stakeholder_document(metrics, {}));
   EXPECT_THAT(text, HasSubstr("Up to 1.25 times as fast, if the first point below were solved "
@@ -739,7 +740,8 @@ TEST(Report, TheSummaryNamesNoDeviceAndNoRule) {
   Metrics metrics = whole_metrics();
   metrics.devices.resize(1);
   metrics.devices[0].device = "cuda:0";
-  metrics.verdict = "cuda:0 was busy 20 % of 1 s. Top opportunity: launch_bound, up to 2x faster.";
+  metrics.verdict = {Verdict::Kind::kBusy, "cuda:0", "was busy 20 % of 1 s."};
+  metrics.verdict.top = {FindingId::kLaunchBound, ", up to 2x faster."};
   EXPECT_THAT(markdown_text(stakeholder_document(metrics, {})),
               HasSubstr("\nThe GPU was busy 20 % of 1 s.\n"));
   metrics.devices.resize(2);
@@ -750,12 +752,13 @@ TEST(Report, TheSummaryNamesNoDeviceAndNoRule) {
 TEST(Report, TheSummaryTellsTheTimeOfAProgramUnlessItFailed) {
   Metrics metrics;
   metrics.aggregates.program_ns = 700'000'000;
-  metrics.verdict = "There is no recording: the program exited with code 1.";
+  metrics.verdict.sentence = "There is no recording: the program exited with code 1.";
+  metrics.verdict.told = 0;
   Finding blocker;
-  blocker.id = "no_gpu_activity";
+  blocker.id = FindingId::kNoGpuActivity;
   blocker.is_blocker = true;
   blocker.sentence = "there is no recording: the program exited with code 1";
-  blocker.next = "fix the program";
+  blocker.advice.text = "fix the program";
   metrics.findings = {blocker};
   const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
   EXPECT_THAT(text(), HasSubstr("The program runs for 700 ms without a profiler."));
@@ -767,9 +770,10 @@ TEST(Report, TheSummaryTellsTheTimeOfAProgramUnlessItFailed) {
 TEST(Report, OnlyTheTerminalNamesTheRuleOfTheTopOpportunity) {
   Metrics metrics = whole_metrics();
   Finding finding;
-  finding.id = "launch_bound";
+  finding.id = FindingId::kLaunchBound;
   metrics.findings = {finding};
-  metrics.verdict = "cuda:0 was idle. Top opportunity: launch_bound, up to 2x faster.";
+  metrics.verdict.sentence = "cuda:0 was idle.";
+  metrics.verdict.top = {FindingId::kLaunchBound, ", up to 2x faster."};
   SectionOptions options;
   EXPECT_THAT(markdown_text(section_document(metrics, {"summary"}, options)),
               HasSubstr("Top opportunity: The GPU waits for the processor to hand it work, up to"));

@@ -17,8 +17,8 @@ namespace {
 Metrics metrics_with(const std::string& name, std::size_t num_kernels) {
   Analysis analysis;
   analysis.capture.has_cuda = true;
-  analysis.kernel_ns = 1000;
-  analysis.capture_ns = 2000;
+  analysis.capture.kernel_ns = 1000;
+  analysis.capture.duration_ns = 2000;
   analysis.devices.push_back(
       {.device = "cuda:0", .name = name, .busy_ns = 1000, .num_kernels = 1, .busy_stage = {}});
   for (std::size_t i = 0; i < num_kernels; ++i) {

@@ -7,7 +7,6 @@
 #include "report/document.h"
 #include "report/key_words.h"
 #include "report/metrics.h"
-#include "report/opportunity.h"
 #include "report/page.h"
 #include "report/sections.h"
 #include "report/speed.h"
@@ -22,9 +21,11 @@ constexpr std::int64_t kMs = 1'000'000;
 // Six steps of a training loop that waits for its data.
 Metrics training() {
   Metrics metrics;
-  metrics.verdict =
-      "cuda:0 was busy 65 % of 900 ms; it waited while the CPU did other work "
-      "('enumerate(DataLoader)#_Single.__next__'). Top opportunity: host_work, up to 1.2x faster.";
+  metrics.verdict.device = "cuda:0";
+  metrics.verdict.sentence =
+      "was busy 65 % of 900 ms; it waited while the CPU did other work "
+      "('enumerate(DataLoader)#_Single.__next__').";
+  metrics.verdict.top = {FindingId::kHostWork, ", up to 1.2x faster."};
   metrics.capture.file = "w0.json.gz";
   metrics.capture.tool = "PyTorch's profiler";
   metrics.capture.duration_ns = 900 * kMs;
@@ -41,17 +42,17 @@ Metrics training() {
   metrics.steps[0].stage = row_name("step");
   metrics.steps[0].period_median_ns = 150 * kMs;
   Finding& finding = metrics.findings.emplace_back();
-  finding.id = "host_work";
+  finding.id = FindingId::kHostWork;
   finding.stage = row_name("step");
   finding.device = "cuda:0";
   finding.saving_ns = 180 * kMs;
   finding.window_ns = 900 * kMs;
-  finding.confidence = "high";
+  finding.confidence = Confidence::kHigh;
   finding.sentence = "cuda:0 waited: 160 ms in 'enumerate(DataLoader)#_Single.__next__'";
-  finding.next = "load data while the GPU works";
+  finding.advice.text = "load data while the GPU works";
   Finding& second = metrics.findings.emplace_back(finding);
-  second.id = "gemm_off_tensor_cores";
-  second.next = "use bf16 (after host_work)";
+  second.id = FindingId::kGemmOffTensorCores;
+  second.advice = {.text = "use bf16", .after = FindingId::kHostWork};
   return metrics;
 }
 
@@ -192,13 +193,37 @@ TEST(Worth, MoneyHasOneForm) {
 
 TEST(Opportunity, OneChangeHasOneEffort) {
   Finding finding;
-  finding.id = "blocked_call";
-  finding.next = "look at what else the process does then";
-  EXPECT_EQ(find_change(finding), find_opportunity("blocked_call"));
-  finding.next = "also fixed by exposed_copy: pin the host memory";
-  EXPECT_EQ(find_change(finding), find_opportunity("exposed_copy"));
-  finding.next = "also fixed by nothing: known";
-  EXPECT_EQ(find_change(finding), find_opportunity("blocked_call"));
+  finding.id = FindingId::kBlockedCall;
+  EXPECT_EQ(change_of(finding).id, FindingId::kBlockedCall);
+  finding.advice.same_as = FindingId::kExposedCopy;
+  EXPECT_EQ(change_of(finding).effort, info_of(FindingId::kExposedCopy).effort);
+}
+
+// A file has one text, of which each part comes back.
+TEST(Finding, TextsOfFilesComeBackAsTheyWere) {
+  const Advice with_all = {.text = "torch.compile; or by hand",
+                           .same_as = FindingId::kLaunchBound,
+                           .after = FindingId::kHostWork};
+  const std::string text = text_of_member(with_all);
+  EXPECT_EQ(text, "also fixed by launch_bound: torch.compile; or by hand (after host_work)");
+  Advice advice;
+  read_member(text, advice);
+  EXPECT_EQ(advice.text, with_all.text);
+  EXPECT_EQ(advice.same_as, with_all.same_as);
+  EXPECT_EQ(advice.after, with_all.after);
+  for (const char* other : {"also fixed by nothing: known", "wait (after all)", "", " (after )"}) {
+    Advice plain;
+    read_member(other, plain);
+    EXPECT_FALSE(plain.same_as || plain.after) << other;
+    EXPECT_EQ(text_of_member(plain), other);
+  }
+  for (const char* words : {"cuda:0 was idle. Top opportunity: fusion, up to 2x faster.", "None.",
+                            "A. Top opportunity: fusion.", "B. Top opportunity: ", ""}) {
+    Verdict verdict;
+    read_member(words, verdict);
+    EXPECT_EQ(text_of_member(verdict), words);
+    EXPECT_EQ(verdict.top.has_value(), std::string_view(words).find("fusion") < SIZE_MAX) << words;
+  }
 }
 
 }  // namespace

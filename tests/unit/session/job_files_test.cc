@@ -55,7 +55,7 @@ TEST(JobFiles, OfPyTorchAreOneGroup) {
   ASSERT_EQ(analysis.stages.size(), 1U);
   EXPECT_EQ(analysis.stages[0].num_instances, 10);
   ASSERT_EQ(analysis.capture.files.size(), 2U);
-  EXPECT_EQ(analysis.capture.files[0].path, "dp0_pp0_tp0_rank0.json");
+  EXPECT_EQ(analysis.capture.files[0].file, "dp0_pp0_tp0_rank0.json");
   EXPECT_EQ(analysis.capture.files[1].rank, 1);
   EXPECT_EQ(analysis.capture.files[1].shift_ns, -1'000'000'000);
   EXPECT_EQ(analysis.steps[0].gpu_window_ns, 300'000);
@@ -79,7 +79,7 @@ TEST(JobFiles, InFoldersAreNamedByThem) {
   const auto one = folder.add("rank-0/trace.json", first_rank());
   const auto two = folder.add("rank-1/trace.json", second_rank());
   const Analysis analysis = profile_recordings({two.string(), one.string()}, {}, System()).analysis;
-  EXPECT_EQ(analysis.capture.files[0].path, one.string());
+  EXPECT_EQ(analysis.capture.files[0].file, one.string());
   EXPECT_EQ(analysis.capture.files[1].rank, 1);
 }
 
@@ -98,15 +98,16 @@ TEST(JobFiles, MustFitTogether) {
   const auto two = folder.add("rank-1.json", second_rank());
   const auto alone = folder.add("all.json", first_rank());
   RecordingOptions options;
-  options.memory_limit_bytes = outline_recording(alone.string()).num_events();  // next to nothing
+  options.memory_limit_bytes =
+      outline_recordings({alone.string()}).num_events();  // next to nothing
   expect_error(
       [&] {
         profile_recordings({one.string(), two.string()}, options, System());
       },
       ErrorKind::kEnvironment, HasSubstr("rank-0.json with 1 more needs"), _);
-  EXPECT_EQ(
-      outline_recordings({one.string(), two.string()}).file_bytes,
-      outline_recording(one.string()).file_bytes + outline_recording(two.string()).file_bytes);
+  EXPECT_EQ(outline_recordings({one.string(), two.string()}).file_bytes,
+            outline_recordings({one.string()}).file_bytes +
+                outline_recordings({two.string()}).file_bytes);
 }
 
 }  // namespace

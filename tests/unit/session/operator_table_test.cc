@@ -32,7 +32,7 @@ TEST(OperatorTable, OperatorsSumOverLayersAndStayApartByStage) {
   EXPECT_EQ(operators.rows[1].name, "MUL_MAT result_output");
   EXPECT_EQ(operators.rows[2].name, "ADD") << "equal times go by name";
   EXPECT_EQ(operators.rows[2].flops, std::nullopt);
-  EXPECT_FALSE(operators.is_gpu_time);
+  EXPECT_EQ(operators.time_of, OperatorTime::kHost);
   EXPECT_EQ(operators.covered_ns, 1050);
   EXPECT_EQ(operators.whole_ns, 1400);
 }

@@ -46,10 +46,10 @@ TEST(Recording, MetricsOfAnEarlierFormAreReadAndOfALaterOneRefused) {
         "verdict": "as it was", "capture": {{"kernel_ns": 12}},
         "origins": [{{"keys": "capture.kernel_ns", "unit": "ns"}}]}})",
                                            version));
-    return load_metrics(bundle.path().string(), {}, System());
+    return load_metrics({bundle.path().string()}, {}, System());
   };
   const LoadedMetrics loaded = load(1);
-  EXPECT_EQ(loaded.metrics.verdict, "as it was");
+  EXPECT_EQ(loaded.metrics.verdict.sentence, "as it was");
   EXPECT_EQ(loaded.metrics.capture.kernel_ns, 12);
   EXPECT_EQ(loaded.json->at("schema_version"), 2);
   EXPECT_FALSE(loaded.json->contains("origins"));
@@ -63,7 +63,7 @@ TEST(Recording, MetricsThatAreMadeCannotBeReadInAnotherWay) {
   const auto refused = [&](const char* option, const auto& set) {
     RecordingOptions options;
     set(options);
-    expect_error([&] { load_metrics(bundle.path().string(), options, System()); },
+    expect_error([&] { load_metrics({bundle.path().string()}, options, System()); },
                  ErrorKind::kUsage, HasSubstr(std::string(option) + ": the metrics in"),
                  HasSubstr("make them again"));
   };

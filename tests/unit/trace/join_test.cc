@@ -24,7 +24,7 @@ TracePart part_of(std::string_view kernel, std::uint32_t ordinal = 0) {
   builder.graph(stream, 190, 195);
   TracePart part;
   part.trace = builder.finish();
-  part.file.path = std::string(kernel) + ".sqlite";
+  part.file.file = std::string(kernel) + ".sqlite";
   return part;
 }
 

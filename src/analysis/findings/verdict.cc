@@ -8,14 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "analysis/busy_row.h"
 #include "analysis/capture_summary.h"
 #include "analysis/findings/findings.h"
 #include "analysis/host_chain.h"
 #include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "report/metrics.h"
-#include "report/section_parts.h"
 #include "results/stage_role.h"
 
 namespace gpuwhy {
@@ -34,9 +33,9 @@ std::string name_of(const KindOfGaps& gaps) {
                                : "";
 }
 
-std::vector<Waste> wastes_of(const LedgerRow& row) {
-  const HostChain chain(row);
-  const Ledger& ledger = row.ledger;
+std::vector<Waste> wastes_of(const Analysis& analysis, const LedgerRow& row) {
+  const HostChain chain(row, causes_of(analysis.idle_causes, row));
+  const Ledger& ledger = row;
   const auto kind = [&](IdleKind of) { return chain[of].total_ns; };
   const auto name = [&](IdleKind of) { return name_of(chain[of]); };
   std::vector<Waste> wastes = {
@@ -79,8 +78,8 @@ std::vector<Waste> wastes_of(const LedgerRow& row) {
 }
 
 // What the GPU did most while it did not compute, if that is a tenth of `time_ns` or more.
-std::string largest_waste(const LedgerRow& row, std::int64_t time_ns) {
-  const std::vector<Waste> wastes = wastes_of(row);
+std::string largest_waste(const Analysis& analysis, const LedgerRow& row, std::int64_t time_ns) {
+  const std::vector<Waste> wastes = wastes_of(analysis, row);
   const Waste& largest =
       *std::max_element(wastes.begin(), wastes.end(),
                         [](const Waste& a, const Waste& b) { return a.time_ns < b.time_ns; });
@@ -94,17 +93,10 @@ std::string largest_waste(const LedgerRow& row, std::int64_t time_ns) {
                      largest.words.substr(place + 2));
 }
 
-const LedgerRow* row_of(const Analysis& analysis, const RowName& stage, const std::string& device) {
-  const auto row =
-      std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
-                   [&](const LedgerRow& l) { return l.stage == stage && l.device == device; });
-  return row == analysis.ledgers.end() ? nullptr : &*row;
-}
-
 // Whether the GPU is busy before the first step with kernels whose launch was not recorded.
 bool is_earlier_work(const Analysis& analysis, const LedgerRow& start) {
   return has_diagnostic(analysis.diagnostics, "orphan_kernel") &&
-         start.ledger[Bucket::kCompute] * 5 > start.ledger.window_ns * 4;
+         start[Bucket::kCompute] * 5 > start.window_ns * 4;
 }
 
 // ", of which 1.20 s of start-up and 0.30 s after the last work are left out".
@@ -124,14 +116,13 @@ std::string left_out(const Analysis& analysis, const std::string& device, std::i
                : fmt::format("{} ({} in {})", what, format_duration_ns(row->main_call_ns),
                              printable_name(row->main_call));
   };
-  add(start == nullptr ? 0 : start->ledger.window_ns,
-      start != nullptr && is_earlier_work(analysis, *start)
-          ? " of work launched before the recording"
-          : with_call(start, " of start-up"));
+  add(start == nullptr ? 0 : start->window_ns, start != nullptr && is_earlier_work(analysis, *start)
+                                                   ? " of work launched before the recording"
+                                                   : with_call(start, " of start-up"));
   add(before_ns, " without recorded GPU activity");
   const bool is_marked = std::ranges::any_of(
       analysis.stages, [](const StageRow& stage) { return !is_without_work(stage.stage); });
-  add(end == nullptr ? 0 : end->ledger.window_ns,
+  add(end == nullptr ? 0 : end->window_ns,
       with_call(end, is_marked ? " after the last mark" : " after the model's last kernel"));
   add(after_ns, " after its last kernel");
   std::string text;
@@ -141,37 +132,18 @@ std::string left_out(const Analysis& analysis, const std::string& device, std::i
   return text.empty() ? "" : ", of which " + text + " are left out";
 }
 
-// The row of the only stage that is marked, as findings have it; nullptr where there are several,
-// or other work runs in its time.
-const LedgerRow* only_stage(const Analysis& analysis, const std::string& device) {
-  const LedgerRow* only = nullptr;
-  for (const StageRow& stage : analysis.stages) {
-    const LedgerRow* row = stage.is_nested || is_without_work(stage.stage)
-                               ? nullptr
-                               : row_of(analysis, stage.stage, device);
-    if (row != nullptr && only != nullptr) {
-      return nullptr;
-    }
-    only = row != nullptr ? row : only;
-  }
-  if (only == nullptr) {
-    return nullptr;
-  }
-  const std::int64_t others_ns =
-      only->ledger[Bucket::kOtherStage] + only->ledger[Bucket::kUnattributed];
-  return others_ns * 20 < only->ledger.window_ns ? only : nullptr;
-}
-
-// The sentence on the busiest GPU.
-std::string sentence_on(const Analysis& analysis, const std::string& device) {
+// The verdict on the busiest GPU.
+Verdict verdict_on(const Analysis& analysis, const std::string& device) {
   const LedgerRow* row = busy_row_of(analysis, device);
   const LedgerRow* stage = only_stage(analysis, device);
   const LedgerRow* steady = row_of(analysis, {RowKind::kSteady}, device);
   if (row == nullptr) {
-    return fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.kernel_ns), device);
+    return {
+        Verdict::Kind::kBusy, "",
+        fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.capture.kernel_ns), device)};
   }
-  const Ledger& ledger = row->ledger;
-  const std::int64_t time_ns = row->base_ns();
+  const Ledger& ledger = *row;
+  const std::int64_t time_ns = row->base_ns.value_or(0);
   // A twentieth of idle time around the work is not worth a sentence of its own.
   const auto counts = [&](std::int64_t part_ns) {
     return part_ns * 20 >= ledger.window_ns ? part_ns : 0;
@@ -184,62 +156,82 @@ std::string sentence_on(const Analysis& analysis, const std::string& device) {
                            : steady != nullptr ? fmt::format("its steady phase of {}", length)
                            : is_all            ? length + " recorded"
                                                : length;
-  std::string text = fmt::format("{} was busy {} of {}{}.", device,
-                                 format_fraction(busy_fraction_of(*row).value_or(0)), when,
-                                 largest_waste(*row, time_ns));
+  std::string text =
+      fmt::format("was busy {} of {}{}.", format_fraction(row->busy_fraction.value_or(0)), when,
+                  largest_waste(analysis, *row, time_ns));
   const std::string rest = left_out(analysis, device, before_ns, after_ns);
   if (steady != nullptr || !rest.empty()) {
-    text += fmt::format(" {} were recorded{}.", format_duration_ns(analysis.capture_ns), rest);
+    text +=
+        fmt::format(" {} were recorded{}.", format_duration_ns(analysis.capture.duration_ns), rest);
   }
-  return text;
+  return {Verdict::Kind::kBusy, device, std::move(text)};
 }
 
 bool has_range_profile(const Analysis& analysis) {
-  return analysis.kernel_ns == 0 && has_diagnostic(analysis.diagnostics, "range_profiling");
+  return analysis.capture.kernel_ns == 0 && has_diagnostic(analysis.diagnostics, "range_profiling");
 }
 
-// " Top opportunity: launch_bound, up to 1.79x faster." of the first finding that has a bound.
-std::string top_opportunity(const std::vector<Finding>& findings) {
-  if (findings.empty() || findings.front().is_blocker) {
-    return "";
+// The first finding, where its saving has a bound.
+std::optional<Verdict::Top> top_of(const std::vector<Finding>& findings) {
+  if (findings.empty() || findings.front().is_blocker || findings.front().saving_ns == 0) {
+    return std::nullopt;
   }
   const Finding& first = findings.front();
   const auto speedup = first.speedup();
-  return speedup               ? fmt::format(" Top opportunity: {}, up to {} faster{}.", first.id,
-                                             format_speedup(*speedup),
-                               first.confidence == "low" ? " (low confidence)" : "")
-         : first.saving_ns > 0 ? fmt::format(" Top opportunity: {}.", first.id)
-                               : "";
+  return Verdict::Top{
+      first.id, !speedup
+                    ? "."
+                    : fmt::format(", up to {} faster{}.", format_speedup(*speedup),
+                                  first.confidence == Confidence::kLow ? " (low confidence)" : "")};
+}
+
+// Why there are no figures, where that is what a finding says: its place, or nowhere.
+Verdict no_figures(const Findings& findings, FindingId blocker, std::string sentence) {
+  const auto at = std::ranges::find(findings.found, blocker, &Finding::id);
+  Verdict verdict{Verdict::Kind::kNoFigures, "", std::move(sentence)};
+  if (at != findings.found.end()) {
+    verdict.told = static_cast<std::size_t>(at - findings.found.begin());
+  }
+  return verdict;
+}
+
+// The same of a finding that says it best; nullopt: nothing was found that takes all meaning from
+// the figures.
+std::optional<Verdict> no_meaning(const Findings& findings, std::initializer_list<FindingId> ids) {
+  for (const Finding& finding : findings.found) {
+    if (finding.is_blocker && std::ranges::count(ids, finding.id) > 0) {
+      return no_figures(findings, finding.id,
+                        with_capital(finding.sentence) + ". It says nothing about speed.");
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-const LedgerRow* busy_row_of(const Analysis& analysis, const std::string& device) {
-  const LedgerRow* row = only_stage(analysis, device);
-  for (const RowKind whole : {RowKind::kSteady, RowKind::kRecording}) {
-    row = row != nullptr ? row : row_of(analysis, {whole}, device);
-  }
-  return row;
-}
-
-std::string verdict(const Analysis& analysis) {
+Verdict verdict_of(const Analysis& analysis) {
   const CaptureInfo& capture = analysis.capture;
+  const Findings& findings = analysis.findings;
+  const auto without_kernels = [&](std::string sentence) {
+    return no_figures(findings, FindingId::kNoGpuActivity, std::move(sentence));
+  };
   if (!analysis.absent.empty()) {
     const std::string why = printable(analysis.absent);
-    return fmt::format("There is no recording: {}{}", why, why.ends_with('.') ? "" : ".");
+    Verdict none = without_kernels(fmt::format("There is no recording: {}{}", why, full_stop(why)));
+    none.kind = Verdict::Kind::kNoRecording;
+    return none;
   }
-  const auto impossible =
-      std::ranges::find(analysis.findings.found, "impossible_rows", &Finding::id);
-  if (impossible != analysis.findings.found.end()) {
-    return with_capital(impossible->sentence) + ". It says nothing about speed.";
+  if (auto impossible = no_meaning(findings, {FindingId::kImpossibleRows})) {
+    return *impossible;
   }
   if (!capture.has_cuda) {
     std::string text =
         "No CUDA activity was recorded, so there is nothing to report about the GPU.";
     for (const Diagnostic& diagnostic : analysis.diagnostics) {
       if (diagnostic.kind == "cut_off") {
-        return fmt::format("The recording is damaged, and no GPU activity precedes the damage: {}.",
-                           printable(diagnostic.sentence));
+        return {.sentence = fmt::format(
+                    "The recording is damaged, and no GPU activity precedes the damage: {}.",
+                    printable(diagnostic.sentence))};
       }
     }
     for (const std::string& message : capture.messages) {
@@ -248,45 +240,47 @@ std::string verdict(const Analysis& analysis) {
         break;
       }
     }
-    return text;
+    return without_kernels(text);
   }
   if (analysis.is_summary) {
-    return fmt::format(
-        "{} of kernels, from a summary without timestamps: stages, gaps and devices are n/a.",
-        format_duration_ns(analysis.kernel_ns));
+    return {Verdict::Kind::kBusy, "",
+            fmt::format("{} of kernels, from a summary without timestamps: stages, gaps and "
+                        "devices are n/a.",
+                        format_duration_ns(analysis.capture.kernel_ns))};
   }
   if (has_range_profile(analysis)) {
-    return "No kernel was recorded: the profiler counted in ranges instead (CUPTI range profiling).";
+    return without_kernels(
+        "No kernel was recorded: the profiler counted in ranges instead (CUPTI range profiling).");
   }
-  if (analysis.kernel_ns == 0) {
-    return capture.has_kernel_table
-               ? "Kernels were recorded, but none takes any time in the part that was asked for."
-           : analysis.copies.empty()
-               ? "CUDA calls were recorded, but no kernels: the work ran elsewhere, or kernel tracing failed."
-               : "No kernel was recorded, only copies and memsets: this process launched none, or kernel "
-                 "tracing failed.";
+  if (analysis.capture.kernel_ns == 0) {
+    return without_kernels(
+        capture.has_kernel_table
+            ? "Kernels were recorded, but none takes any time in the part that was asked for."
+        : analysis.copies.empty()
+            ? "CUDA calls were recorded, but no kernels: the work ran elsewhere, or kernel tracing failed."
+            : "No kernel was recorded, only copies and memsets: this process launched none, or kernel "
+              "tracing failed.");
   }
-  if (analysis.opaque_graph_ns * 2 > analysis.kernel_ns) {
-    return fmt::format(
-        "{} of GPU time is in CUDA graphs that were recorded as a whole: their kernels are not "
-        "visible. Record again with {}",
-        format_fraction(fraction_of(analysis.opaque_graph_ns, analysis.kernel_ns)),
-        capture.format.record_graphs);
+  if (analysis.capture.opaque_graph_ns * 2 > analysis.capture.kernel_ns) {
+    return no_figures(
+        findings, FindingId::kGraphOpaque,
+        fmt::format("{} of GPU time is in CUDA graphs that were recorded as a whole: their kernels "
+                    "are not visible. Record again with {}",
+                    format_fraction(fraction_of(analysis.capture.opaque_graph_ns, analysis.capture.kernel_ns)),
+                    capture.format.record_graphs));
   }
   // While a graph is captured the GPU rests, and a sample leaves most work out: neither says
   // anything about the program's speed.
-  const auto meaningless = std::find_if(
-      analysis.findings.found.begin(), analysis.findings.found.end(), [](const Finding& finding) {
-        return finding.id == "graph_capture" || finding.id == "calls_missing" ||
-               (finding.id == "few_kernels" && finding.is_blocker);
-      });
-  if (meaningless != analysis.findings.found.end()) {
-    return with_capital(meaningless->sentence) + ". It says nothing about speed.";
+  if (auto meaningless = no_meaning(
+          findings, {FindingId::kGraphCapture, FindingId::kCallsMissing, FindingId::kFewKernels})) {
+    return *meaningless;
   }
   const auto busiest = std::max_element(
       analysis.devices.begin(), analysis.devices.end(),
       [](const DeviceRow& a, const DeviceRow& b) { return a.busy_ns < b.busy_ns; });
-  return sentence_on(analysis, busiest->device) + top_opportunity(analysis.findings.found);
+  Verdict verdict = verdict_on(analysis, busiest->device);
+  verdict.top = top_of(findings.found);
+  return verdict;
 }
 
 }  // namespace gpuwhy
