@@ -32,7 +32,7 @@ RecordedPasses recorded(const StageStep& step, const LlmWork& work) {
 class Tracker {
  public:
   Tracker(const Analysis& analysis, const EfficiencySetup& setup)
-      : analysis_(analysis), setup_(setup), steps_(analysis.steps) {
+      : analysis_(analysis), setup_(setup), steps_(analysis.stage_steps) {
     // Each replica serves requests of its own.
     std::stable_sort(steps_.begin(), steps_.end(), [](const StageStep& a, const StageStep& b) {
       return std::pair(a.group, a.start_ns) < std::pair(b.group, b.start_ns);

@@ -2,7 +2,7 @@
 //
 // Tables of a recording in Arrow's layout.
 //
-// Their columns are the fields of metrics.json, by the same descriptions (report/metric_fields.h),
+// Their columns are the fields of metrics.json, by the same descriptions (results/field.h),
 // so names, order and values cannot differ. A list of rows is one table; fields inside a row become
 // lists and structs, but the buckets of a ledger, which become columns.
 #include "api/tables.h"
@@ -15,7 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "base/text.h"
-#include "report/metric_fields.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 namespace {
@@ -68,7 +68,7 @@ ArrowColumn flag_values(const char* name, const Values<bool>& values) {
   return column;
 }
 
-// All items of all lists one after the other, and where each list begins. Metrics have thousands of
+// All items of all lists one after the other, and where each list begins. Results have thousands of
 // items, far from the two billion that an offset can count.
 template <typename List>
 ArrowColumn list_values(const char* name, const Values<List>& values) {
@@ -221,8 +221,8 @@ void describe_step(F&& f) {
 // Every step: the metrics only have the lengths of the first ones and their medians.
 ArrowColumn step_table(const Analysis& analysis) {
   std::vector<NamedStep> rows;
-  rows.reserve(analysis.steps.size());
-  for (const StageStep& step : analysis.steps) {
+  rows.reserve(analysis.stage_steps.size());
+  for (const StageStep& step : analysis.stage_steps) {
     if (step.stage < analysis.stages.size()) {
       rows.push_back({analysis.stages[step.stage].stage, &step});
     }
@@ -281,7 +281,7 @@ TableResult requests(const Shared& recording) {
 
 // A list inside the structure of the model.
 template <typename Row>
-TableResult of_structure(const Metrics& metrics, std::vector<Row> StructureSummary::*rows) {
+TableResult of_structure(const Results& metrics, std::vector<Row> StructureSummary::*rows) {
   if (!metrics.structure || !metrics.structure->reason.empty()) {
     return not_there(fmt::format(
         "no layers were found: {}",
@@ -290,34 +290,34 @@ TableResult of_structure(const Metrics& metrics, std::vector<Row> StructureSumma
   return {table_of((*metrics.structure).*rows), {}, {}};
 }
 
-// Tables that are members of Metrics, and of its structure.
+// Tables that are members of Results, and of its structure.
 template <auto member>
 TableResult list_of(const Shared& recording) {
-  return {table_of(recording->metrics.*member), {}, {}};
+  return {table_of(recording->profile.analysis.*member), {}, {}};
 }
 template <auto member>
 TableResult structure_list(const Shared& recording) {
-  return of_structure(recording->metrics, member);
+  return of_structure(recording->profile.analysis, member);
 }
 
 // A new table is a row here: gpuwhy table and the library have it then. What is not in metrics.json
 // for want of evidence is not an empty table, but a reason.
 constexpr TableInfo kTables[] = {
-    {"findings", "What to fix, most urgent first", "findings", list_of<&Metrics::findings>},
+    {"findings", "What to fix, most urgent first", "findings", list_of<&Results::findings>},
     {"silent_rules", "Rules that could not be checked, and why", nullptr,
-     list_of<&Metrics::silent_rules>},
+     list_of<&Results::silent_rules>},
     {"stages", "Stages: CPU time and kernel time of their marks", "stages",
-     list_of<&Metrics::stages>},
+     list_of<&Results::stages>},
     {"steps", "Each run through a stage: length on CPU and GPU", nullptr,
      [](const Shared& r) -> TableResult {
        return {step_table(r->profile.analysis), {}, {}};
      }},
-    {"ledger", "Where GPU time went, by stage and GPU", "ledger", list_of<&Metrics::ledgers>},
-    {"idle_causes", "Idle GPU time by what the CPU did", nullptr, list_of<&Metrics::idle_causes>},
-    {"kernels", "Kernels by total time, per stage and GPU", "kernels", list_of<&Metrics::kernels>},
+    {"ledger", "Where GPU time went, by stage and GPU", "ledger", list_of<&Results::ledgers>},
+    {"idle_causes", "Idle GPU time by what the CPU did", nullptr, list_of<&Results::idle_causes>},
+    {"kernels", "Kernels by total time, per stage and GPU", "kernels", list_of<&Results::kernels>},
     {"launches", "Each kernel that ran: time, stage, shape, pass, layer", nullptr, launches},
     {"families", "Kernel time by family: GEMM, attention, ...", "families",
-     list_of<&Metrics::families>},
+     list_of<&Results::families>},
     {"layers", "The model: passes, layers, parts, by order of kernels", "model",
      structure_list<&StructureSummary::parts>},
     {"passes", "Kinds of passes of the model", nullptr, structure_list<&StructureSummary::passes>},
@@ -328,30 +328,32 @@ constexpr TableInfo kTables[] = {
     {"requests", "Requests of clients joined to steps: --requests FILE", "requests", requests},
     {"operators", "Operators of a framework by time", "operators",
      [](const Shared& r) -> TableResult {
-       return r->metrics.operators ? TableResult{table_of(r->metrics.operators->rows), {}, {}}
-                                   : not_there("there are no operators: the recording names none");
+       return r->profile.analysis.operators
+                  ? TableResult{table_of(r->profile.analysis.operators->rows), {}, {}}
+                  : not_there("there are no operators: the recording names none");
      }},
-    {"devices", "The GPUs: busy time, kernels, copies", nullptr, list_of<&Metrics::devices>},
+    {"devices", "The GPUs: busy time, kernels, copies", nullptr, list_of<&Results::devices>},
     {"copies", "Copies by GPU, direction and kind of host memory", nullptr,
-     list_of<&Metrics::copies>},
+     list_of<&Results::copies>},
     {"compositions", "Steps of an engine by stage and number of sequences", nullptr,
-     list_of<&Metrics::compositions>},
+     list_of<&Results::compositions>},
     {"gemm_rates", "GEMM and attention by operator, sizes and type", "gemm_rates",
-     list_of<&Metrics::gemm_rates>},
+     list_of<&Results::gemm_rates>},
     {"collective_rates", "Collectives by group of processes and type", nullptr,
-     list_of<&Metrics::collective_rates>},
+     list_of<&Results::collective_rates>},
     {"ranges", "NVTX ranges: CPU time, and the kernels launched inside", "ranges",
-     list_of<&Metrics::ranges>},
+     list_of<&Results::ranges>},
     {"host_phases", "Parts of a step on the CPU, as engines mark them", "host_phases",
-     list_of<&Metrics::host_phases>},
+     list_of<&Results::host_phases>},
     {"counters", "What ncu measured, launch by launch: --ncu FILE", "counters",
      [](const Shared& r) -> TableResult {
-       return r->metrics.counters ? TableResult{table_of(r->metrics.counters->kernels), {}, {}}
-                                  : not_there("there are no counters: no file of ncu was given",
-                                              "give it as ncu, or --ncu FILE");
+       return r->profile.analysis.counters
+                  ? TableResult{table_of(r->profile.analysis.counters->kernels), {}, {}}
+                  : not_there("there are no counters: no file of ncu was given",
+                              "give it as ncu, or --ncu FILE");
      }},
     {"data_quality", "What was imperfect in the recording", "quality",
-     list_of<&Metrics::data_quality>},
+     list_of<&Results::data_quality>},
 };
 
 }  // namespace
@@ -366,8 +368,7 @@ OpenRecording read_recording(std::vector<std::string> paths, RecordingOptions op
   recording.wants.batch = model.setup.batch;
   recording.profile =
       profile_recordings(recording.paths, recording.options, system, recording.wants);
-  recording.metrics = metrics_of(recording.profile.analysis);
-  recording.verdict = text_of_member(recording.metrics.verdict);
+  recording.verdict = text_of_member(recording.profile.analysis.verdict);
   return recording;
 }
 

@@ -11,7 +11,7 @@
 
 #include "analysis/profile.h"
 #include "api/arrow_column.h"
-#include "report/metrics.h"
+#include "results/results.h"
 #include "session/named_model.h"
 #include "session/recording.h"
 
@@ -24,7 +24,6 @@ struct OpenRecording {
   RecordingOptions options;
   ProfileWants wants;
   Profile profile;
-  Metrics metrics;
   std::string verdict;  // as text
 };
 

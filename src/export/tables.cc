@@ -167,7 +167,7 @@ ColumnTable RecordingTables::kernels_table() const {
 }
 
 ColumnTable RecordingTables::steps_table() const {
-  const std::vector<StageStep>& rows = profile_.analysis.steps;
+  const std::vector<StageStep>& rows = profile_.analysis.stage_steps;
   const Stages& stages = profile_.stages;
   ColumnTable table{"steps", rows.size(), {}};
   const TableMaker add{table};
