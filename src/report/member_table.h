@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Report values and tables from members of Metrics.
+// Report values and tables from members of Results.
 //
 // A value knows its key in metrics.json. The key follows from the members that lead to the value,
 // through their descriptions, and is never written a second time.
@@ -13,7 +13,7 @@
 
 #include "base/json_path.h"
 #include "report/document.h"
-#include "report/metric_fields.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 
@@ -135,10 +135,10 @@ auto list_at(const T* object, Member member, Rest... rest) {
 
 // The rows of a list of metrics.json, with their path.
 template <typename... Members>
-auto rows_at(const Metrics& metrics, Members... members) {
+auto rows_at(const Results& metrics, Members... members) {
   const auto* list = list_at(&metrics, members...);
   using Row = typename std::remove_cvref_t<decltype(*list)>::value_type;
-  return MetricRows<Row>{path_of<Metrics>(members...), list};
+  return MetricRows<Row>{path_of<Results>(members...), list};
 }
 
 // "stages[stage=decode]": identifies a row by what distinguishes it from its neighbours, so that it
