@@ -146,10 +146,7 @@ void check_data_loss(const FindingContext& context) {
     }
   }
   for (const std::string& message : context.analysis.capture.messages) {
-    const std::string words = to_lower(message);
-    if (words.find("dropped") != std::string::npos ||
-        words.find("truncated") != std::string::npos ||
-        words.find("events were lost") != std::string::npos) {
+    if (has_any(to_lower(message), {"dropped", "truncated", "events were lost"})) {
       Finding& finding = context.block(FindingId::kDataLoss);
       finding.sentence = fmt::format("the recording is incomplete. {} says: {}",
                                      context.analysis.capture.format.tool_id, printable(message));
@@ -180,7 +177,7 @@ void check_overhead(const FindingContext& context) {
         fmt::format("{} took {} longer under the profiler: part of its time is profiler overhead",
                     printable_name(overhead.stage.text()), format_fraction(longer));
     finding.advice.text = "record less: run.mode=light";
-    finding.evidence = {stage_evidence("overhead", overhead.stage, "profiled_mean_ns")};
+    finding.evidence = {evidence("overhead", overhead, &StageOverhead::profiled_mean_ns)};
   }
 }
 
@@ -203,8 +200,8 @@ void check_first_range(const FindingContext& context) {
         "the first {} took {}, {:.1f} times the mean of the others: warm-up, or the profiler starting",
         printable_name(stage.stage.text()), format_duration_ns(stage.first_ns), ratio);
     finding.advice.text = "use the steady mean, which excludes it; warm up before profiling starts";
-    finding.evidence = {stage_evidence("stages", stage.stage, "host_first_ns"),
-                        stage_evidence("stages", stage.stage, "host_steady_mean_ns")};
+    finding.evidence = {evidence("stages", stage, &StageRow::first_ns),
+                        evidence("stages", stage, &StageRow::steady_mean_ns)};
   }
 }
 
@@ -348,9 +345,9 @@ void check_few_kernels(const FindingContext& context) {
   }
   Finding& finding = is_next_to_none ? context.block(FindingId::kFewKernels)
                                      : context.note(FindingId::kFewKernels);
-  finding.sentence =
-      fmt::format("only {} {} ran, {} in total: too few to say what a step waits for", num_kernels,
-                  num_kernels == 1 ? "kernel" : "kernels", format_duration_ns(analysis.capture.kernel_ns));
+  finding.sentence = fmt::format(
+      "only {} {} ran, {} in total: too few to say what a step waits for", num_kernels,
+      num_kernels == 1 ? "kernel" : "kernels", format_duration_ns(analysis.capture.kernel_ns));
   finding.advice.text = "record a few steps of the workload, after warming up";
   finding.evidence = {"capture.kernel_ns"};
 }
@@ -382,7 +379,7 @@ void check_largest_part(const FindingContext& context) {
       top.calls == 1 ? "launch" : "launches", format_duration_ns(top.median_ns),
       rate_words(analysis, rate));
   finding.advice.text = largest_part_advice(context, family.family, rate);
-  finding.evidence = {fmt::format("families[family={}].total_ns", family.family)};
+  finding.evidence = {evidence("families", family, &FamilyRow::total_ns)};
 }
 
 constexpr Rule kOnRecording[] = {check_gpu_activity, check_opaque_graphs, check_captured_graphs,

@@ -961,7 +961,7 @@ TEST(Stakeholder, HasNoIdsAndNoKeys) {
   const Metrics metrics = whole_metrics();
   const std::string text = markdown_text(stakeholder_document(metrics, {}));
   for (const Finding& finding : metrics.findings) {
-    EXPECT_THAT(text, Not(HasSubstr(finding.id)));
+    EXPECT_THAT(text, Not(HasSubstr(word_of(finding.id))));
   }
   EXPECT_THAT(text, Not(HasSubstr("ledgers[")));
 }
