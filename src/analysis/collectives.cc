@@ -31,6 +31,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/capture_summary.h"
+#include "base/list_of.h"
 #include "base/text.h"
 #include "trace/device_label.h"
 
@@ -86,8 +87,8 @@ std::vector<std::uint32_t> communication_rows(const Trace& trace, const Rules& r
     return std::tuple(kernels.device[a], kernels.start_ns[a], a) <
            std::tuple(kernels.device[b], kernels.start_ns[b], b);
   };
-  if (!std::is_sorted(rows.begin(), rows.end(), order)) {
-    std::sort(rows.begin(), rows.end(), order);
+  if (!std::ranges::is_sorted(rows, order)) {
+    std::ranges::sort(rows, order);
   }
   return rows;
 }
@@ -264,10 +265,7 @@ Collectives find_collectives(const Trace& trace, const Rules& rules, const Stage
   for (const ProcessGroup& group : trace.process_groups) {
     names.push_back(communicator_of(group));
   }
-  std::vector<std::string> labels;
-  for (const DeviceInfo& device : trace.devices) {
-    labels.push_back(device_label(device));
-  }
+  const auto labels = list_of<std::string>(trace.devices, device_label);
   GroupUses uses(trace.collective_kernels.empty() ? CommunicationLayers{}
                                                   : layers_of(structure, rows));
   bool has_groups = false;

@@ -8,6 +8,7 @@
 
 #include <gpuwhy/c.h>
 
+#include "api/arrow.h"
 #include "api/open_options.h"
 #include "api/tables.h"
 #include "base/error.h"
@@ -104,9 +105,18 @@ std::span<const T> given_span(const T* first, std::size_t count) {
   return first == nullptr ? std::span<const T>() : std::span<const T>(first, count);
 }
 
-TableResult table_or_reason(const gpuwhy_profile* profile, const char* name) {
+// Hands a table to `use`, or sets why there is none.
+template <typename Use>
+int with_table(const gpuwhy_profile* profile, const char* name, gpuwhy_error** error, Use&& use) {
   given(name, "name");
-  return make_table(given(profile, "profile").recording, name);
+  const std::shared_ptr<const OpenRecording>& recording = given(profile, "profile").recording;
+  const TableResult made = make_table(recording, name);
+  if (!made.reason.empty()) {
+    set_error(error, GPUWHY_ABSENT, made.reason, made.hint);
+    return -1;
+  }
+  use(ColumnTable{name, made.num_rows, made.columns(), recording});
+  return 0;
 }
 
 // Profiles as they were read, paths as `gpuwhy compare` reads them: a baseline may hold many runs.
@@ -115,7 +125,7 @@ std::vector<RunSummary> runs_of(std::span<const gpuwhy_run> given_runs) {
   for (const gpuwhy_run& run : given_runs) {
     if (run.profile != nullptr) {
       const OpenRecording& recording = *run.profile->recording;
-      summaries.push_back(summary_of_metrics(recording.paths.front(), recording.metrics));
+      summaries.push_back(summary_of_metrics(recording.paths.front(), recording.profile.analysis));
       continue;
     }
     given(run.path, "path");
@@ -186,7 +196,8 @@ void gpuwhy_free(char* text) {
 
 char* gpuwhy_metrics_json(const gpuwhy_profile* profile, gpuwhy_error** error) {
   return no_throw(error, static_cast<char*>(nullptr), [&] {
-    return gpuwhy::copy_of(gpuwhy::metrics_json_text(given(profile, "profile").recording->metrics));
+    return gpuwhy::copy_of(
+        gpuwhy::metrics_json_text(given(profile, "profile").recording->profile.analysis));
   });
 }
 
@@ -197,7 +208,7 @@ char* gpuwhy_report_html(const gpuwhy_profile* profile, gpuwhy_error** error) {
     wants.has_timeline = true;
     const gpuwhy::Profile again = gpuwhy::profile_recordings(recording.paths, recording.options,
                                                              gpuwhy::this_system(), wants);
-    return gpuwhy::copy_of(gpuwhy::report_page(gpuwhy::metrics_of(again.analysis), again.timeline));
+    return gpuwhy::copy_of(gpuwhy::report_page(again.analysis, again.timeline));
   });
 }
 
@@ -215,19 +226,15 @@ int gpuwhy_table(const gpuwhy_profile* profile, const char* name, ArrowSchema* s
   return no_throw(error, -1, [&] {
     given(schema, "schema");
     given(array, "array");
-    const gpuwhy::TableResult made = gpuwhy::table_or_reason(profile, name);
-    if (!made.reason.empty()) {
-      gpuwhy::set_error(error, GPUWHY_ABSENT, made.reason, made.hint);
-      return -1;
-    }
-    gpuwhy::export_array(made.table, *array);
-    try {
-      gpuwhy::export_schema(made.table, *schema);
-    } catch (...) {
-      array->release(array);
-      throw;
-    }
-    return 0;
+    return gpuwhy::with_table(profile, name, error, [&](const gpuwhy::ColumnTable& table) {
+      gpuwhy::export_array(table, *array);
+      try {
+        gpuwhy::export_schema(table, *schema);
+      } catch (...) {
+        array->release(array);
+        throw;
+      }
+    });
   });
 }
 
@@ -235,13 +242,9 @@ int gpuwhy_table_stream(const gpuwhy_profile* profile, const char* name, ArrowAr
                         gpuwhy_error** error) {
   return no_throw(error, -1, [&] {
     given(stream, "stream");
-    gpuwhy::TableResult made = gpuwhy::table_or_reason(profile, name);
-    if (!made.reason.empty()) {
-      gpuwhy::set_error(error, GPUWHY_ABSENT, made.reason, made.hint);
-      return -1;
-    }
-    gpuwhy::export_stream(std::move(made.table), *stream);
-    return 0;
+    return gpuwhy::with_table(profile, name, error, [&](gpuwhy::ColumnTable table) {
+      gpuwhy::export_stream(std::move(table), *stream);
+    });
   });
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of a recording, by name: for Arrow, and for gpuwhy table.
+// The tables of a recording, by name, for the library and for gpuwhy table.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,8 +11,8 @@
 #include <vector>
 
 #include "analysis/profile.h"
-#include "api/arrow_column.h"
-#include "report/metrics.h"
+#include "results/results.h"
+#include "results/columns.h"
 #include "session/named_model.h"
 #include "session/recording.h"
 
@@ -24,15 +25,16 @@ struct OpenRecording {
   RecordingOptions options;
   ProfileWants wants;
   Profile profile;
-  Metrics metrics;
   std::string verdict;  // as text
 };
 
-// A table, or why there is none.
+// A table, or why there is none. Its rows are counted before its columns are made; these refer to
+// the recording.
 struct TableResult {
-  ArrowColumn table;
-  std::string reason;  // empty: there is one
-  std::string hint;
+  std::size_t num_rows = 0;
+  std::function<std::vector<ResultColumn>()> columns = {};
+  std::string reason = {};  // empty: there is one
+  std::string hint = {};
 };
 
 // What a recording's files hold, read once for all tables. Throws as profile_recordings() does.
@@ -48,11 +50,8 @@ struct TableInfo {
 };
 std::span<const TableInfo> all_tables();
 
-// Throws kUsage where no table has that name. The table keeps the recording alive.
+// Throws kUsage where no table has that name.
 TableResult make_table(const std::shared_ptr<const OpenRecording>& recording,
                        std::string_view name);
-
-// One row per kernel that ran.
-ArrowColumn launch_table(const std::shared_ptr<const OpenRecording>& recording);
 
 }  // namespace gpuwhy

@@ -59,28 +59,12 @@ struct ChunkPages {
   std::int32_t dictionary_size = 0;
 };
 
-std::int32_t physical_type(const TableColumn& column) {
-  switch (column.type) {
-    case TableColumnType::kNumber:
-      return kInt64;
-    case TableColumnType::kFlag:
-      return kBoolean;
-    case TableColumnType::kText:
-      break;
-  }
-  return kByteArray;
+bool is_text(const ResultColumn& column) {
+  return column.type == ColumnType::kText || column.type == ColumnType::kName;
 }
 
-// Readers refuse text that is not UTF-8: each such byte becomes U+FFFD.
-std::string valid_text(std::string_view text) {
-  std::string valid;
-  for (std::size_t bad = find_not_utf8(text); bad != std::string_view::npos;
-       bad = find_not_utf8(text)) {
-    valid += text.substr(0, bad);
-    valid += "\xEF\xBF\xBD";
-    text.remove_prefix(bad + 1);
-  }
-  return valid += text;
+std::int32_t physical_type(const ResultColumn& column) {
+  return is_text(column) ? kByteArray : column.type == ColumnType::kFlag ? kBoolean : kInt64;
 }
 
 // Four bytes with the length, the lowest first, then the text: PLAIN of texts, and what is before
@@ -140,7 +124,7 @@ ChunkPages number_pages(const std::vector<std::int64_t>& values) {
 
 // Texts always have a dictionary: a recording has few names and many launches. The dictionary is of
 // this row group alone, so that readers can skip groups.
-ChunkPages text_pages(const TableColumn& column, const std::vector<std::int64_t>& keys,
+ChunkPages text_pages(const ResultColumn& column, const std::vector<std::int64_t>& keys,
                       WrittenChunk& chunk) {
   std::unordered_map<std::int64_t, std::uint32_t> places;  // by key
   std::unordered_map<std::string, std::uint32_t> by_text;  // keys may have equal texts
@@ -174,12 +158,12 @@ ChunkPages text_pages(const TableColumn& column, const std::vector<std::int64_t>
 
 // Encodes the values that are there; `chunk` learns their minimum and maximum. Those of texts are
 // in the order of bytes, as readers compare them.
-ChunkPages pages_of(const TableColumn& column, const std::vector<std::int64_t>& values,
+ChunkPages pages_of(const ResultColumn& column, const std::vector<std::int64_t>& values,
                     WrittenChunk& chunk) {
-  if (column.type == TableColumnType::kText) {
+  if (is_text(column)) {
     return text_pages(column, values, chunk);
   }
-  const bool is_flag = column.type == TableColumnType::kFlag;
+  const bool is_flag = column.type == ColumnType::kFlag;
   if (!values.empty()) {
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
     const auto bytes = [&](std::int64_t value) {
@@ -218,7 +202,7 @@ void write_page(std::int32_t type, std::int32_t num_values, std::int32_t encodin
 
 // Asks for the rows of one column, encodes them and writes their pages. This is all that is in
 // memory at a time.
-WrittenChunk write_chunk(const TableColumn& column, std::size_t begin, std::size_t end,
+WrittenChunk write_chunk(const ResultColumn& column, std::size_t begin, std::size_t end,
                          FileWriter& file) {
   constexpr int kFastest = 1;
   WrittenChunk chunk;
@@ -271,12 +255,12 @@ void add_schema(const ColumnTable& table, ThriftWriter& footer) {
   footer.text(4, table.name);
   footer.i32(5, static_cast<std::int32_t>(table.columns.size()));
   footer.end();
-  for (const TableColumn& column : table.columns) {
+  for (const ResultColumn& column : table.columns) {
     footer.begin_element();
     footer.i32(1, physical_type(column));
     footer.i32(3, column.is_optional ? kOptional : kRequired);
     footer.text(4, column.name);
-    if (column.type == TableColumnType::kText) {
+    if (is_text(column)) {
       footer.i32(6, 0);  // ConvertedType UTF8, for old readers
       footer.begin(10);  // LogicalType
       footer.begin(1);   // STRING
@@ -288,7 +272,7 @@ void add_schema(const ColumnTable& table, ThriftWriter& footer) {
 }
 
 // Where a chunk is, how it is encoded, and its statistics.
-void add_chunk(const TableColumn& column, const WrittenChunk& chunk, ThriftWriter& footer) {
+void add_chunk(const ResultColumn& column, const WrittenChunk& chunk, ThriftWriter& footer) {
   footer.begin_element();
   footer.i64(2, chunk.offset);
   footer.begin(3);
@@ -354,7 +338,7 @@ void write_parquet(const ColumnTable& table,
     WrittenGroup& group = groups.emplace_back();
     group.num_rows = static_cast<std::int64_t>(end - begin);
     group.chunks.reserve(table.columns.size());
-    for (const TableColumn& column : table.columns) {
+    for (const ResultColumn& column : table.columns) {
       group.chunks.push_back(write_chunk(column, begin, end, file));
     }
   }

@@ -9,35 +9,14 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/file.h"
+#include "results/columns.h"
 
 namespace gpuwhy {
-
-enum class TableColumnType { kNumber, kFlag, kText };
-
-// A column of a table, by row.
-struct TableColumn {
-  std::string name;  // with its unit
-  TableColumnType type = TableColumnType::kNumber;
-  bool is_optional = false;
-  // nullopt: there is none. Of a flag 0 or 1, of a text its key.
-  std::function<std::optional<std::int64_t>(std::size_t row)> value;
-  // The text of a key. It stays valid until the table is written.
-  std::function<std::string_view(std::int64_t key)> text = {};
-};
-
-struct ColumnTable {
-  std::string name;
-  std::size_t num_rows = 0;
-  std::vector<TableColumn> columns;
-};
 
 inline constexpr std::size_t kRowGroupRows = std::size_t{1} << 17;
 

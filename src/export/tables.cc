@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns of the tables that data tools read, each a function of the row.
+// Columns of the tables of events, each declared once as a function of the row.
+//
+// The library and files for data tools choose among them. Launches differ in their rows: the
+// library has kernels as the recording has them, files also CUDA graphs, all in order of start.
 #include "export/tables.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
-
-#include <fmt/format.h>
+#include <unordered_map>
 
 #include "analysis/recovered_steps.h"
 #include "trace/device_label.h"
@@ -15,443 +16,452 @@
 namespace gpuwhy {
 namespace {
 
+constexpr Field time_field(std::string_view text) {
+  return gpuwhy::number("ns", "", "", "", text);
+}
+
+}  // namespace
+
+template <typename F>
+void describe(const StageStep*, F&& f) {
+  using T = StageStep;
+  f("instance", &T::instance, plain("number of the mark"));
+  f("rank_group", &T::group, plain("ranks that run one copy of the model share a number"));
+  f("start_ns", &T::start_ns, time_field("start of the mark on the host"));
+  f("duration_ns", &T::duration_ns, time_field("length of the mark"));
+  f("gpu_start_ns", &T::gpu_start_ns, time_field("its first kernel"));
+  f("gpu_window_ns", &T::gpu_window_ns, time_field("from there to the end of its last work"));
+  f("gpu_work_ns", &T::gpu_work_ns, time_field("its own work runs, on the busiest GPU"));
+  f("period_ns", &T::period_ns, time_field("to the first kernel of the next step"));
+  f("tokens", &T::tokens, plain("as the mark says"));
+  f("sequences", &T::sequences, plain("as the mark says"));
+  f("is_open", &T::is_open, plain("the recording has no end of it"));
+  f("is_step", &T::is_step, plain("one forward pass, not a loop of them"));
+  f("is_steady", &T::is_steady, plain("in the steady window of its stage"));
+}
+
+namespace {
+
 using MaybeNumber = std::optional<std::int64_t>;
-using RowValue = std::function<MaybeNumber(std::size_t row)>;
 using KeyText = std::function<std::string_view(std::int64_t key)>;
 
-// Adds columns to a table: required ones, and those that may have no value.
-struct TableMaker {
-  ColumnTable& table;
+// Kernels of a pass before, in or after its layers.
+struct LayerRow {
+  std::string_view device;
+  std::int64_t pid = 0;
+  std::string_view pass;
+  std::int64_t pass_number = 0;
+  std::string_view kind;  // of the pass
+  bool is_whole = true;
+  std::string_view place;
+  std::optional<std::int64_t> layer;  // from 0
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int64_t kernel_ns = 0;
+  std::int64_t num_kernels = 0;
 
-  void number(const char* name, RowValue value) const {
-    add(name, TableColumnType::kNumber, false, std::move(value));
-  }
-  void maybe_number(const char* name, RowValue value) const {
-    add(name, TableColumnType::kNumber, true, std::move(value));
-  }
-  void flag(const char* name, RowValue value) const {
-    add(name, TableColumnType::kFlag, false, std::move(value));
-  }
-  void text(const char* name, RowValue key, KeyText text) const {
-    add(name, TableColumnType::kText, false, std::move(key), std::move(text));
-  }
-  // An empty text is none.
-  void maybe_text(const char* name, RowValue key, const KeyText& text) const {
-    add(
-        name, TableColumnType::kText, true,
-        [key = std::move(key), text](std::size_t row) {
-          const MaybeNumber value = key(row);
-          return value && text(*value).empty() ? std::nullopt : value;
-        },
-        text);
-  }
-
- private:
-  void add(const char* name, TableColumnType type, bool is_optional, RowValue value,
-           KeyText text = {}) const {
-    table.columns.push_back({name, type, is_optional, std::move(value), std::move(text)});
-  }
+  std::int64_t duration_ns() const { return end_ns - start_ns; }
 };
 
-// The row itself, for texts that are looked up by it.
-MaybeNumber same(std::size_t row) {
-  return static_cast<std::int64_t>(row);
+template <typename F>
+void describe(const LayerRow*, F&& f) {
+  using T = LayerRow;
+  f("device", &T::device, plain("the GPU"));
+  f("pid", &T::pid, plain("the process"));
+  f("pass", &T::pass, plain("the kind of pass"));
+  f("pass_number", &T::pass_number, plain("among the passes of its process and GPU, from 0"));
+  f("kind", &T::kind, maybe("what the pass computes"));
+  f("is_whole", &T::is_whole, plain("false: the capture begins or ends inside the pass"));
+  f("place", &T::place, plain("prologue, layer or epilogue"));
+  f("layer", &T::layer, plain("from 0; none outside of layers"));
+  f("start_ns", &T::start_ns, time_field("its first kernel"));
+  f("duration_ns", &T::duration_ns, time_field("to the end of its last kernel"));
+  f("kernel_ns", &T::kernel_ns, time_field("sum of its kernels"));
+  f("kernels", &T::num_kernels, plain("their number"));
 }
+
+// What columns of events refer to.
+class EventRows {
+ public:
+  // `has_graphs`: launches are kernels and whole graphs in order of start, instead of kernels as
+  // they are recorded.
+  EventRows(const Profile& from, bool has_graphs) : profile(from), trace(*from.trace) {
+    for (const DeviceInfo& device : trace.devices) {
+      devices.push_back(device_label(device));
+    }
+    for (const LaunchShape& shape : trace.shapes) {
+      shapes.push_back(shape.text());
+    }
+    families.resize(trace.strings.size());
+    for (const StringId id : trace.kernels.name) {
+      std::string_view& family = families[static_cast<std::size_t>(id)];
+      family = family.empty() ? family_of(profile.rules, trace.strings[id]) : family;
+    }
+    layer_of_kernel.assign(trace.kernels.size(), kNone);
+    if (profile.analysis.structure && profile.structure.is_found()) {
+      add_layers();
+    }
+    if (has_graphs) {
+      order_launches();
+    }
+  }
+
+  const Profile& profile;
+  const Trace& trace;
+  std::vector<std::string> devices, shapes;  // texts of columns
+  std::vector<std::string_view> families;    // by StringId of kernels
+  std::vector<LayerRow> layers;
+  std::vector<std::uint32_t> layer_of_kernel;  // into layers, or kNone
+  std::vector<std::uint32_t> launches;         // a graph: the number of kernels and its row
+  std::unordered_map<std::string_view, std::string_view> short_names;  // by kernel
+
+ private:
+  void order_launches() {
+    const std::size_t num_kernels = trace.kernels.size();
+    launches.resize(num_kernels + trace.graphs.size());
+    std::iota(launches.begin(), launches.end(), 0U);
+    const auto start_of = [&](std::uint32_t launch) {
+      return launch < num_kernels ? trace.kernels.start_ns[launch]
+                                  : trace.graphs.start_ns[launch - num_kernels];
+    };
+    const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
+      return std::pair(start_of(a), a) < std::pair(start_of(b), b);
+    };
+    if (!std::is_sorted(launches.begin(), launches.end(), is_before)) {
+      std::sort(launches.begin(), launches.end(), is_before);
+    }
+    for (const KernelRow& kernel : profile.analysis.kernels) {
+      short_names.try_emplace(kernel.kernel_name, kernel.short_name);
+    }
+  }
+
+  // Finds the layers of all passes, and the layer of each kernel.
+  void add_layers() {
+    const Kernels& kernels = trace.kernels;
+    for (const KernelStream& stream : profile.structure.streams) {
+      for (std::size_t number = 0; number < stream.passes.size(); ++number) {
+        const ModelPass& pass = stream.passes[number];
+        int open = -2;  // no layer
+        for (std::uint32_t i = pass.begin; i < pass.end; ++i) {
+          const std::uint32_t row = stream.kernels[i];
+          if (const int layer = pass.layer_at(i); layer != open) {
+            open = layer;
+            layers.push_back(new_layer(stream, pass, layer));
+            layers.back().pass_number = static_cast<std::int64_t>(number);
+            layers.back().start_ns = kernels.start_ns[row];
+            layers.back().end_ns = kernels.end_ns[row];
+          }
+          LayerRow& into = layers.back();
+          into.end_ns = std::max(into.end_ns, kernels.end_ns[row]);
+          into.kernel_ns += kernels.end_ns[row] - kernels.start_ns[row];
+          ++into.num_kernels;
+          layer_of_kernel[row] = static_cast<std::uint32_t>(layers.size() - 1);
+        }
+      }
+    }
+  }
+
+  LayerRow new_layer(const KernelStream& stream, const ModelPass& pass, int layer) const {
+    LayerRow row;
+    row.device = devices[stream.device];
+    row.pid = trace.processes[stream.process].pid;
+    row.pass = profile.analysis.structure->passes[pass.kind].pass;
+    row.kind = text_of(pass.work);
+    row.is_whole = pass.is_whole;
+    row.place = layer < 0 ? "prologue" : layer < pass.num_layers() ? "layer" : "epilogue";
+    row.layer = layer < 0 || layer >= pass.num_layers() ? std::nullopt : MaybeNumber(layer);
+    return row;
+  }
+};
+using SharedRows = std::shared_ptr<const EventRows>;
+
+// Adds columns, which are optional where the value may be absent.
+class ColumnMaker {
+ public:
+  template <typename Value>
+  void add(const char* name, ColumnType type, Value value, const char* unit = "",
+           KeyText text = {}) {
+    ResultColumn& column = columns.emplace_back();
+    column.name = name;
+    column.type = type;
+    column.is_optional = kIsOptional<std::invoke_result_t<Value, std::size_t>>;
+    column.value = [value](std::size_t row) { return MaybeNumber(value(row)); };
+    column.unit = unit;
+    column.text = std::move(text);
+  }
+  template <typename Value>
+  void time(const char* name, Value value) {
+    add(name, ColumnType::kNumber, value, "ns");
+  }
+  template <typename Value>
+  void text(const char* name, Value key, KeyText text) {
+    add(name, ColumnType::kName, key, "", std::move(text));
+  }
+
+  std::vector<ResultColumn> columns;
+};
 
 MaybeNumber index_or_none(std::uint32_t index) {
   return index == kNone ? std::nullopt : MaybeNumber(index);
 }
 
-// A size that the recording does not have is 0.
-MaybeNumber shape_size(const std::int32_t (&sizes)[3], int axis) {
-  return sizes[axis] == 0 ? std::nullopt : MaybeNumber(sizes[axis]);
+// Texts of keys that are places in a list.
+template <typename Text>
+KeyText text_at(Text text) {
+  return
+      [text](std::int64_t key) -> std::string_view { return text(static_cast<std::size_t>(key)); };
+}
+
+// Stage, pass, layer and part of a launch, and the API call that made it.
+template <typename IsKernel>
+void add_origin(const SharedRows& rows, IsKernel launch_of, ColumnMaker& add) {
+  const Trace& trace = rows->trace;
+  const std::size_t num_kernels = trace.kernels.size();
+  const auto origin = [rows, launch_of, num_kernels](auto Origins::*column) {
+    return [rows, launch_of, num_kernels, column](std::size_t row) {
+      const std::size_t launch = launch_of(row);
+      const Attribution& found = rows->profile.attribution;
+      return launch < num_kernels ? (found.kernels.*column)[launch]
+                                  : (found.graphs.*column)[launch - num_kernels];
+    };
+  };
+  const auto instance = origin(&Origins::instance);
+  const auto nested = origin(&Origins::nested);
+  const auto call = origin(&Origins::call);
+  add.text(
+      "stage",
+      [rows, instance](std::size_t row) -> MaybeNumber {
+        const std::uint32_t of = instance(row);
+        return of == kNone ? std::nullopt : MaybeNumber(rows->profile.stages.instances[of].stage);
+      },
+      text_at([rows](std::size_t stage) -> std::string_view {
+        return rows->profile.stages.name_of(static_cast<std::uint32_t>(stage)).text();
+      }));
+  add.add("instance", ColumnType::kNumber,
+          [instance](std::size_t row) { return index_or_none(instance(row)); });
+  add.add("nested_instance", ColumnType::kNumber,
+          [nested](std::size_t row) { return index_or_none(nested(row)); });
+  const auto layer = [rows, launch_of](std::size_t row) {
+    const std::size_t launch = launch_of(row);
+    return launch < rows->layer_of_kernel.size() ? index_or_none(rows->layer_of_kernel[launch])
+                                                 : std::nullopt;
+  };
+  const auto of_layer = [rows, layer](auto member) {
+    return [rows, layer, member](std::size_t row) -> MaybeNumber {
+      const MaybeNumber found = layer(row);
+      return found ? MaybeNumber(rows->layers[static_cast<std::size_t>(*found)].*member)
+                   : std::nullopt;
+    };
+  };
+  const auto layer_text = [rows](auto member) {
+    return text_at([rows, member](std::size_t row) { return rows->layers[row].*member; });
+  };
+  add.text("pass", layer, layer_text(&LayerRow::pass));
+  add.text("pass_kind", layer, layer_text(&LayerRow::kind));
+  add.add("pass_number", ColumnType::kIndex, of_layer(&LayerRow::pass_number));
+  add.add("layer", ColumnType::kIndex, of_layer(&LayerRow::layer));
+  add.text(
+      "part",
+      [rows, launch_of](std::size_t row) {
+        const std::vector<std::uint32_t>& parts = rows->profile.kernel_parts;
+        const std::size_t launch = launch_of(row);
+        return launch < parts.size() ? index_or_none(parts[launch]) : std::nullopt;
+      },
+      text_at([rows](std::size_t part) -> std::string_view {
+        return rows->profile.analysis.structure->parts[part].part;
+      }));
+  const auto of_call = [call](auto value) {
+    return [call, value](std::size_t row) -> MaybeNumber {
+      const std::uint32_t of = call(row);
+      return of == kNone ? std::nullopt : MaybeNumber(value(of));
+    };
+  };
+  const ApiCalls& calls = trace.api_calls;
+  add.columns.push_back(without_empty(
+      {"call", ColumnType::kName, true,
+       of_call([&calls](std::uint32_t of) { return static_cast<std::int64_t>(calls.name[of]); }),
+       text_at([&trace](std::size_t key) { return trace.strings[static_cast<StringId>(key)]; })}));
+  add.time("call_start_ns", of_call([&calls](std::uint32_t of) { return calls.start_ns[of]; }));
+  add.time("call_duration_ns",
+           of_call([&calls](std::uint32_t of) { return calls.end_ns[of] - calls.start_ns[of]; }));
+  add.add("call_tid", ColumnType::kId, of_call([&calls, &trace](std::uint32_t of) {
+            return trace.threads[calls.thread[of]].tid;
+          }));
+}
+
+// Everything that is known of a launch.
+std::vector<ResultColumn> launch_columns(const SharedRows& rows) {
+  ColumnMaker add;
+  const Trace& trace = rows->trace;
+  const Kernels& kernels = trace.kernels;
+  const std::size_t num_kernels = kernels.size();
+  const auto launch_of = [rows](std::size_t row) -> std::size_t {
+    return rows->launches.empty() ? row : rows->launches[row];
+  };
+  // A value that kernels and whole graphs have, and one that only kernels have.
+  const auto of_both = [launch_of, &trace, num_kernels](auto value) {
+    return [launch_of, &trace, num_kernels, value](std::size_t row) -> std::int64_t {
+      const std::size_t launch = launch_of(row);
+      return launch < num_kernels ? value(trace.kernels, launch)
+                                  : value(trace.graphs, launch - num_kernels);
+    };
+  };
+  const auto of_kernel = [launch_of, num_kernels](auto value) {
+    return [launch_of, num_kernels, value](std::size_t row) -> MaybeNumber {
+      const std::size_t launch = launch_of(row);
+      return launch < num_kernels ? MaybeNumber(value(launch)) : std::nullopt;
+    };
+  };
+  add.text(
+      "kind", [launch_of, num_kernels](std::size_t row) { return launch_of(row) < num_kernels; },
+      text_at([](std::size_t is_kernel) { return is_kernel != 0 ? "kernel" : "graph"; }));
+  add.time("start_ns", of_both([](const auto& table, std::size_t i) { return table.start_ns[i]; }));
+  add.time("end_ns", of_both([](const auto& table, std::size_t i) { return table.end_ns[i]; }));
+  add.time("duration_ns", of_both([](const auto& table, std::size_t i) {
+             return table.end_ns[i] - table.start_ns[i];
+           }));
+  const auto name_of = of_kernel(
+      [&kernels](std::size_t row) { return static_cast<std::int64_t>(kernels.name[row]); });
+  const auto name_text = [&trace](std::size_t name) {
+    return trace.strings[static_cast<StringId>(name)];
+  };
+  add.text("kernel_name", name_of, text_at(name_text));
+  add.text("short_name", name_of, text_at([rows, name_text](std::size_t name) -> std::string_view {
+             const auto found = rows->short_names.find(name_text(name));
+             return found == rows->short_names.end() ? std::string_view() : found->second;
+           }));
+  add.text("family", name_of, text_at([rows](std::size_t name) { return rows->families[name]; }));
+  add.text(
+      "device", of_both([](const auto& table, std::size_t i) { return table.device[i]; }),
+      text_at([rows](std::size_t device) -> std::string_view { return rows->devices[device]; }));
+  add.add("pid", ColumnType::kId, of_both([&trace](const auto& table, std::size_t i) {
+            return trace.processes[table.process[i]].pid;
+          }));
+  add.add("stream", ColumnType::kId, of_both([&trace](const auto& table, std::size_t i) {
+            return trace.streams[table.stream[i]].stream;
+          }));
+  add.add("correlation", ColumnType::kId,
+          of_both([](const auto& table, std::size_t i) { return table.correlation[i]; }));
+  const auto shape_of = of_kernel([&kernels](std::size_t row) { return kernels.shape[row]; });
+  add.text("shape", shape_of,
+           text_at([rows](std::size_t shape) -> std::string_view { return rows->shapes[shape]; }));
+  // A size that the recording does not have is 0.
+  const auto add_size = [&](const char* name, auto size_of) {
+    add.add(name, ColumnType::kNumber, [shape_of, size_of, &trace](std::size_t row) -> MaybeNumber {
+      const auto shape = shape_of(row);
+      const std::int32_t size = shape ? size_of(trace.shapes[static_cast<std::size_t>(*shape)]) : 0;
+      return size == 0 ? std::nullopt : MaybeNumber(size);
+    });
+  };
+  constexpr const char* kGrid[] = {"grid_x", "grid_y", "grid_z"};
+  constexpr const char* kBlock[] = {"block_x", "block_y", "block_z"};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    add_size(kGrid[axis], [axis](const LaunchShape& shape) { return shape.grid[axis]; });
+    add_size(kBlock[axis], [axis](const LaunchShape& shape) { return shape.block[axis]; });
+  }
+  add.add("in_graph", ColumnType::kFlag, [launch_of, &kernels](std::size_t row) {
+    const std::size_t launch = launch_of(row);
+    return launch < kernels.size() && kernels.is_graph_node(launch);
+  });
+  add_origin(rows, launch_of, add);
+  return std::move(add.columns);
+}
+
+ResultColumn& column_named(std::string_view name, std::vector<ResultColumn>& columns) {
+  return *std::ranges::find(columns, name, &ResultColumn::name);
+}
+
+// Launches for data tools: what is not there is null.
+ColumnTable all_launches(const SharedRows& rows) {
+  std::vector<ResultColumn> columns =
+      pick(launch_columns(rows),
+           {"kind",          "start_ns",         "duration_ns", "kernel_name", "short_name",
+            "family",        "device",           "pid",         "stream",      "correlation",
+            "grid_x",        "grid_y",           "grid_z",      "block_x",     "block_y",
+            "block_z",       "in_graph",         "stage",       "instance",    "nested_instance",
+            "pass",          "pass_number",      "layer",       "part",        "call",
+            "call_start_ns", "call_duration_ns", "call_tid"});
+  for (const char* name : {"kernel_name", "short_name", "family", "stage", "pass", "part"}) {
+    ResultColumn& column = column_named(name, columns);
+    column = without_empty(std::move(column));
+  }
+  column_named("in_graph", columns).name = "is_graph_node";
+  ResultColumn& correlation = column_named("correlation", columns);
+  correlation.is_optional = true;
+  correlation.value = [value = correlation.value](std::size_t row) {
+    return index_or_none(static_cast<std::uint32_t>(*value(row)));
+  };
+  return {"launches", rows->launches.size(), std::move(columns)};
+}
+
+ColumnTable kernel_table(const std::vector<KernelRow>& kernels) {
+  std::vector<ResultColumn> columns = pick(
+      result_columns(kernels), {"kernel_name", "short_name", "family", "device", "stage", "calls",
+                                "total_ns", "min_ns", "median_ns", "p99_ns", "max_ns"});
+  for (const char* name : {"device", "stage"}) {  // a summary has none
+    ResultColumn& column = column_named(name, columns);
+    column = without_empty(std::move(column));
+  }
+  return {"kernels", kernels.size(), std::move(columns)};
 }
 
 }  // namespace
 
-RecordingTables::RecordingTables(const Profile& profile) : profile_(profile) {
-  for (std::size_t i = 0; i < profile.analysis.kernels.size(); ++i) {
-    records_.try_emplace(profile.analysis.kernels[i].kernel_name, static_cast<std::uint32_t>(i));
-  }
-  if (!profile.trace) {
-    return;
-  }
-  for (const DeviceInfo& device : profile.trace->devices) {
-    devices_.push_back(device_label(device));
-  }
-  add_layers();
-  order_launches();
-}
-
-const ModelPass& RecordingTables::pass_of(const LayerRow& row) const {
-  return profile_.structure.streams[row.stream].passes[row.pass];
-}
-
-std::string_view RecordingTables::device_text(std::int64_t device) const {
-  return devices_[static_cast<std::size_t>(device)];
-}
-
-void RecordingTables::add_layers() {
-  const Structure& structure = profile_.structure;
-  const Kernels& kernels = profile_.trace->kernels;
-  if (!profile_.analysis.structure || !structure.is_found()) {
-    return;
-  }
-  layer_of_kernel_.assign(kernels.size(), kNone);
-  for (std::size_t s = 0; s < structure.streams.size(); ++s) {
-    const KernelStream& stream = structure.streams[s];
-    for (std::size_t p = 0; p < stream.passes.size(); ++p) {
-      const ModelPass& pass = stream.passes[p];
-      for (std::uint32_t i = pass.begin; i < pass.end; ++i) {
-        const std::uint32_t row = stream.kernels[i];
-        const int layer = pass.layer_at(i);
-        if (i == pass.begin || layers_.back().layer != layer) {
-          layers_.push_back({static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(p), layer,
-                             kernels.start_ns[row], kernels.end_ns[row], 0, 0});
-        }
-        LayerRow& into = layers_.back();
-        into.end_ns = std::max(into.end_ns, kernels.end_ns[row]);
-        into.kernel_ns += kernels.end_ns[row] - kernels.start_ns[row];
-        ++into.num_kernels;
-        layer_of_kernel_[row] = static_cast<std::uint32_t>(layers_.size() - 1);
-      }
-    }
-  }
-}
-
-void RecordingTables::order_launches() {
-  const Trace& trace = *profile_.trace;
-  const std::size_t num_kernels = trace.kernels.size();
-  launches_.resize(num_kernels + trace.graphs.size());
-  std::iota(launches_.begin(), launches_.end(), 0U);
-  const auto start_of = [&](std::uint32_t launch) {
-    return launch < num_kernels ? trace.kernels.start_ns[launch]
-                                : trace.graphs.start_ns[launch - num_kernels];
+ColumnTable launch_table(const Profile& profile, std::shared_ptr<const void> owner) {
+  const auto rows = std::make_shared<const EventRows>(profile, false);
+  const Kernels& kernels = profile.trace->kernels;
+  std::vector<ResultColumn> columns = pick(
+      launch_columns(rows), {"start_ns", "end_ns", "duration_ns", "kernel_name", "family", "stage",
+                             "device", "stream", "pid", "shape", "in_graph", "correlation", "pass",
+                             "pass_kind", "pass_number", "layer", "part"});
+  const auto borrow = [&](const char* name, const void* numbers) {
+    ResultColumn& column = column_named(name, columns);
+    column.numbers = numbers;
+    column.owner = owner;
   };
-  const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
-    return std::pair(start_of(a), a) < std::pair(start_of(b), b);
-  };
-  if (!std::is_sorted(launches_.begin(), launches_.end(), is_before)) {
-    std::sort(launches_.begin(), launches_.end(), is_before);
+  borrow("start_ns", kernels.start_ns.begin());
+  borrow("end_ns", kernels.end_ns.begin());
+  borrow("correlation", kernels.correlation.begin());
+  // As in the table of kernels: outside of stages is a name too.
+  ResultColumn& stage = column_named("stage", columns);
+  stage.is_optional = false;
+  stage.value = [value = stage.value](std::size_t row) { return value(row).value_or(kNone); };
+  for (const char* name : {"kernel_name", "family", "shape"}) {
+    column_named(name, columns).is_optional = false;
   }
+  return {"launches", kernels.size(), std::move(columns)};
 }
 
-ColumnTable RecordingTables::kernels_table() const {
-  const std::vector<KernelRow>& rows = profile_.analysis.kernels;
-  ColumnTable table{"kernels", rows.size(), {}};
-  const TableMaker add{table};
-  const auto text = [&](const char* name, std::string KernelRow::*member) {
-    add.text(name, same, [&rows, member](std::int64_t row) -> std::string_view {
-      return rows[static_cast<std::size_t>(row)].*member;
-    });
-  };
-  const auto number = [&](const char* name, std::int64_t KernelRow::*member) {
-    add.number(name, [&rows, member](std::size_t row) { return rows[row].*member; });
-  };
-  text("kernel_name", &KernelRow::kernel_name);
-  text("short_name", &KernelRow::short_name);
-  text("family", &KernelRow::family);
-  add.maybe_text("device", same, [&rows](std::int64_t row) -> std::string_view {
-    return rows[static_cast<std::size_t>(row)].device;
-  });
-  add.maybe_text("stage", same, [&rows](std::int64_t row) -> std::string_view {
-    return rows[static_cast<std::size_t>(row)].stage.text();
-  });
-  number("calls", &KernelRow::calls);
-  number("total_ns", &KernelRow::total_ns);
-  number("min_ns", &KernelRow::min_ns);
-  number("median_ns", &KernelRow::median_ns);
-  add.maybe_number("p99_ns", [&rows](std::size_t row) { return rows[row].p99_ns; });
-  number("max_ns", &KernelRow::max_ns);
+ColumnTable step_table(const Profile& profile) {
+  const std::vector<StageStep>& steps = profile.analysis.stage_steps;
+  const Stages& stages = profile.stages;
+  ColumnTable table{"steps", steps.size(), result_columns(steps)};
+  table.columns.push_back(
+      {"stage", ColumnType::kText, false,
+       [&](std::size_t row) { return MaybeNumber(stages.instances[steps[row].instance].stage); },
+       text_at([&](std::size_t stage) -> std::string_view { return stages.names[stage].text(); })});
   return table;
 }
 
-ColumnTable RecordingTables::steps_table() const {
-  const std::vector<StageStep>& rows = profile_.analysis.steps;
-  const Stages& stages = profile_.stages;
-  ColumnTable table{"steps", rows.size(), {}};
-  const TableMaker add{table};
-  const auto maybe = [&](const char* name, std::optional<std::int64_t> StageStep::*member) {
-    add.maybe_number(name, [&rows, member](std::size_t row) { return rows[row].*member; });
-  };
-  add.number("instance", [&rows](std::size_t row) { return MaybeNumber(rows[row].instance); });
-  add.text(
-      "stage",
-      [&rows, &stages](std::size_t row) {
-        return MaybeNumber(stages.instances[rows[row].instance].stage);
-      },
-      [&stages](std::int64_t key) -> std::string_view {
-        return stages.names[static_cast<std::size_t>(key)].text();
-      });
-  add.number("rank_group", [&rows](std::size_t row) { return MaybeNumber(rows[row].group); });
-  add.number("start_ns", [&rows](std::size_t row) { return rows[row].start_ns; });
-  // A mark that the recording does not end has no length.
-  add.maybe_number("duration_ns", [&rows](std::size_t row) {
-    return rows[row].is_open ? std::nullopt : MaybeNumber(rows[row].duration_ns);
-  });
-  maybe("gpu_start_ns", &StageStep::gpu_start_ns);
-  maybe("gpu_window_ns", &StageStep::gpu_window_ns);
-  maybe("gpu_work_ns", &StageStep::gpu_work_ns);
-  maybe("period_ns", &StageStep::period_ns);
-  maybe("tokens", &StageStep::tokens);
-  maybe("sequences", &StageStep::sequences);
-  add.flag("is_step", [&rows](std::size_t row) { return MaybeNumber(rows[row].is_step); });
-  add.flag("is_steady", [&rows](std::size_t row) { return MaybeNumber(rows[row].is_steady); });
-  return table;
-}
-
-ColumnTable RecordingTables::layers_table() const {
-  const Trace& trace = *profile_.trace;
-  const std::vector<KernelStream>& streams = profile_.structure.streams;
-  ColumnTable table{"layers", layers_.size(), {}};
-  const TableMaker add{table};
-  add.text(
-      "device",
-      [this, &streams](std::size_t row) {
-        return MaybeNumber(streams[layers_[row].stream].device);
-      },
-      [this](std::int64_t device) { return device_text(device); });
-  add.number("pid", [this, &streams, &trace](std::size_t row) {
-    return MaybeNumber(trace.processes[streams[layers_[row].stream].process].pid);
-  });
-  add.text(
-      "pass", [this](std::size_t row) { return MaybeNumber(pass_of(layers_[row]).kind); },
-      [this](std::int64_t kind) -> std::string_view {
-        return profile_.analysis.structure->passes[static_cast<std::size_t>(kind)].pass;
-      });
-  add.number("pass_number", [this](std::size_t row) { return MaybeNumber(layers_[row].pass); });
-  add.maybe_text(
-      "kind",
-      [this](std::size_t row) {
-        return MaybeNumber(static_cast<std::int64_t>(pass_of(layers_[row]).work));
-      },
-      [](std::int64_t work) { return text_of(static_cast<PassWorkKind>(work)); });
-  add.flag("is_whole",
-           [this](std::size_t row) { return MaybeNumber(pass_of(layers_[row]).is_whole); });
-  add.text(
-      "place",
-      [this](std::size_t row) {
-        const LayerRow& layer = layers_[row];
-        return MaybeNumber(layer.layer < 0 ? 0 : layer.layer < pass_of(layer).num_layers() ? 1 : 2);
-      },
-      [](std::int64_t place) -> std::string_view {
-        return place == 0 ? "prologue" : place == 1 ? "layer" : "epilogue";
-      });
-  add.maybe_number("layer", [this](std::size_t row) {
-    const LayerRow& layer = layers_[row];
-    const bool is_layer = layer.layer >= 0 && layer.layer < pass_of(layer).num_layers();
-    return is_layer ? MaybeNumber(layer.layer) : std::nullopt;
-  });
-  add.number("start_ns", [this](std::size_t row) { return layers_[row].start_ns; });
-  add.number("duration_ns",
-             [this](std::size_t row) { return layers_[row].end_ns - layers_[row].start_ns; });
-  add.number("kernel_ns", [this](std::size_t row) { return layers_[row].kernel_ns; });
-  add.number("kernels", [this](std::size_t row) { return layers_[row].num_kernels; });
-  return table;
-}
-
-// Stage, pass, layer and part of a launch.
-void RecordingTables::add_launch_place(ColumnTable& table) const {
-  const TableMaker add{table};
-  const Attribution& attribution = profile_.attribution;
-  const Stages& stages = profile_.stages;
-  const std::size_t num_kernels = profile_.trace->kernels.size();
-  const auto instance_of = [this, &attribution, num_kernels](std::size_t row, bool is_nested) {
-    const std::uint32_t launch = launches_[row];
-    const bool is_kernel = launch < num_kernels;
-    const Origins& origins = is_kernel ? attribution.kernels : attribution.graphs;
-    const std::size_t place = is_kernel ? launch : launch - num_kernels;
-    return is_nested ? origins.nested[place] : origins.instance[place];
-  };
-  add.maybe_text(
-      "stage",
-      [instance_of, &stages](std::size_t row) {
-        const std::uint32_t instance = instance_of(row, false);
-        return instance == kNone ? std::nullopt : MaybeNumber(stages.instances[instance].stage);
-      },
-      [&stages](std::int64_t key) -> std::string_view {
-        return stages.names[static_cast<std::size_t>(key)].text();
-      });
-  add.maybe_number("instance", [instance_of](std::size_t row) {
-    return index_or_none(instance_of(row, false));
-  });
-  add.maybe_number("nested_instance", [instance_of](std::size_t row) {
-    return index_or_none(instance_of(row, true));
-  });
-  const auto layer_of = [this](std::size_t row) -> const LayerRow* {
-    const std::uint32_t launch = launches_[row];
-    const std::uint32_t layer = launch < layer_of_kernel_.size() ? layer_of_kernel_[launch] : kNone;
-    return layer == kNone ? nullptr : &layers_[layer];
-  };
-  add.maybe_text(
-      "pass",
-      [this, layer_of](std::size_t row) {
-        const LayerRow* layer = layer_of(row);
-        return layer == nullptr ? std::nullopt : MaybeNumber(pass_of(*layer).kind);
-      },
-      [this](std::int64_t kind) -> std::string_view {
-        return profile_.analysis.structure->passes[static_cast<std::size_t>(kind)].pass;
-      });
-  add.maybe_number("pass_number", [layer_of](std::size_t row) {
-    const LayerRow* layer = layer_of(row);
-    return layer == nullptr ? std::nullopt : MaybeNumber(layer->pass);
-  });
-  add.maybe_number("layer", [this, layer_of](std::size_t row) {
-    const LayerRow* layer = layer_of(row);
-    const bool is_layer =
-        layer != nullptr && layer->layer >= 0 && layer->layer < pass_of(*layer).num_layers();
-    return is_layer ? MaybeNumber(layer->layer) : std::nullopt;
-  });
-  add.maybe_text(
-      "part",
-      [this](std::size_t row) {
-        const std::uint32_t launch = launches_[row];
-        return launch < layer_of_kernel_.size() && launch < profile_.kernel_parts.size()
-                   ? index_or_none(profile_.kernel_parts[launch])
-                   : std::nullopt;
-      },
-      [this](std::int64_t part) -> std::string_view {
-        return profile_.analysis.structure->parts[static_cast<std::size_t>(part)].part;
-      });
-}
-
-// The API call that made a launch.
-void RecordingTables::add_launch_call(ColumnTable& table) const {
-  const TableMaker add{table};
-  const Trace& trace = *profile_.trace;
-  const auto call_of = [this](std::size_t row) {
-    const std::uint32_t launch = launches_[row];
-    const std::size_t num_kernels = profile_.trace->kernels.size();
-    return launch < num_kernels ? profile_.attribution.kernels.call[launch]
-                                : profile_.attribution.graphs.call[launch - num_kernels];
-  };
-  const auto of_call = [call_of](auto value) {
-    return [call_of, value](std::size_t row) {
-      const std::uint32_t call = call_of(row);
-      return call == kNone ? std::nullopt : MaybeNumber(value(call));
+std::vector<ColumnTable> parquet_tables(const Profile& profile) {
+  std::vector<ColumnTable> tables = {kernel_table(profile.analysis.kernels)};
+  if (profile.trace) {
+    const auto rows = std::make_shared<const EventRows>(profile, true);
+    ColumnTable& steps = tables.emplace_back(step_table(profile));
+    steps.columns = pick(std::move(steps.columns),
+                         {"instance", "stage", "rank_group", "start_ns", "duration_ns",
+                          "gpu_start_ns", "gpu_window_ns", "gpu_work_ns", "period_ns", "tokens",
+                          "sequences", "is_step", "is_steady"});
+    // A mark that the recording does not end has no length.
+    ResultColumn& duration = column_named("duration_ns", steps.columns);
+    duration.is_optional = true;
+    duration.value = [&all = profile.analysis.stage_steps](std::size_t row) {
+      return all[row].is_open ? std::nullopt : MaybeNumber(all[row].duration_ns);
     };
-  };
-  const ApiCalls& calls = trace.api_calls;
-  add.maybe_text("call", of_call([&calls](std::uint32_t call) {
-                   return static_cast<std::int64_t>(calls.name[call]);
-                 }),
-                 [&trace](std::int64_t key) { return trace.strings[static_cast<StringId>(key)]; });
-  add.maybe_number("call_start_ns",
-                   of_call([&calls](std::uint32_t call) { return calls.start_ns[call]; }));
-  add.maybe_number("call_duration_ns", of_call([&calls](std::uint32_t call) {
-                     return calls.end_ns[call] - calls.start_ns[call];
-                   }));
-  add.maybe_number("call_tid", of_call([&calls, &trace](std::uint32_t call) {
-                     return std::int64_t{trace.threads[calls.thread[call]].tid};
-                   }));
-}
-
-ColumnTable RecordingTables::launches_table() const {
-  const Trace& trace = *profile_.trace;
-  const Kernels& kernels = trace.kernels;
-  const GraphLaunches& graphs = trace.graphs;
-  const std::size_t num_kernels = kernels.size();
-  ColumnTable table{"launches", launches_.size(), {}};
-  const TableMaker add{table};
-  // A value that kernels and whole graphs have, and one that only kernels have.
-  const auto of_both = [this, num_kernels](auto of_kernel, auto of_graph) {
-    return [this, num_kernels, of_kernel, of_graph](std::size_t row) -> MaybeNumber {
-      const std::uint32_t launch = launches_[row];
-      return launch < num_kernels ? MaybeNumber(of_kernel(launch))
-                                  : MaybeNumber(of_graph(launch - num_kernels));
-    };
-  };
-  const auto of_kernel_only = [this, num_kernels](auto of_kernel) {
-    return [this, num_kernels, of_kernel](std::size_t row) -> MaybeNumber {
-      const std::uint32_t launch = launches_[row];
-      return launch < num_kernels ? MaybeNumber(of_kernel(launch)) : std::nullopt;
-    };
-  };
-  add.text(
-      "kind",
-      [this, num_kernels](std::size_t row) {
-        return MaybeNumber(launches_[row] < num_kernels ? 0 : 1);
-      },
-      [](std::int64_t kind) -> std::string_view { return kind == 0 ? "kernel" : "graph"; });
-  add.number("start_ns", of_both([&](std::size_t row) { return kernels.start_ns[row]; },
-                                 [&](std::size_t row) { return graphs.start_ns[row]; }));
-  add.number("duration_ns",
-             of_both([&](std::size_t row) { return kernels.end_ns[row] - kernels.start_ns[row]; },
-                     [&](std::size_t row) { return graphs.end_ns[row] - graphs.start_ns[row]; }));
-  const auto name_of =
-      of_kernel_only([&](std::size_t row) { return static_cast<std::int64_t>(kernels.name[row]); });
-  const auto record_text = [this, &trace](std::string KernelRow::*member) {
-    return [this, &trace, member](std::int64_t name) -> std::string_view {
-      const auto found = records_.find(trace.strings[static_cast<StringId>(name)]);
-      return found == records_.end() ? std::string_view()
-                                     : profile_.analysis.kernels[found->second].*member;
-    };
-  };
-  add.maybe_text("kernel_name", name_of,
-                 [&trace](std::int64_t key) { return trace.strings[static_cast<StringId>(key)]; });
-  add.maybe_text("short_name", name_of, record_text(&KernelRow::short_name));
-  add.maybe_text("family", name_of, record_text(&KernelRow::family));
-  add.text("device",
-           of_both([&](std::size_t row) { return kernels.device[row]; },
-                   [&](std::size_t row) { return graphs.device[row]; }),
-           [this](std::int64_t device) { return device_text(device); });
-  add.number("pid",
-             of_both([&](std::size_t row) { return trace.processes[kernels.process[row]].pid; },
-                     [&](std::size_t row) { return trace.processes[graphs.process[row]].pid; }));
-  add.number("stream",
-             of_both([&](std::size_t row) { return trace.streams[kernels.stream[row]].stream; },
-                     [&](std::size_t row) { return trace.streams[graphs.stream[row]].stream; }));
-  add.maybe_number("correlation", [this, num_kernels, &kernels, &graphs](std::size_t row) {
-    const std::uint32_t launch = launches_[row];
-    return index_or_none(launch < num_kernels ? kernels.correlation[launch]
-                                              : graphs.correlation[launch - num_kernels]);
-  });
-  for (int axis = 0; axis < 3; ++axis) {
-    add.maybe_number(axis == 0   ? "grid_x"
-                     : axis == 1 ? "grid_y"
-                                 : "grid_z",
-                     of_kernel_only([&trace, &kernels, axis](std::size_t row) {
-                       return shape_size(trace.shapes[kernels.shape[row]].grid, axis);
-                     }));
-  }
-  for (int axis = 0; axis < 3; ++axis) {
-    add.maybe_number(axis == 0   ? "block_x"
-                     : axis == 1 ? "block_y"
-                                 : "block_z",
-                     of_kernel_only([&trace, &kernels, axis](std::size_t row) {
-                       return shape_size(trace.shapes[kernels.shape[row]].block, axis);
-                     }));
-  }
-  add.flag("is_graph_node", of_both([&](std::size_t row) { return kernels.is_graph_node(row); },
-                                    [](std::size_t) { return 0; }));
-  add_launch_place(table);
-  add_launch_call(table);
-  return table;
-}
-
-std::vector<ColumnTable> RecordingTables::tables() const {
-  std::vector<ColumnTable> tables;
-  tables.push_back(kernels_table());
-  if (profile_.trace) {
-    tables.push_back(steps_table());
-    tables.push_back(layers_table());
-    tables.push_back(launches_table());
+    tables.push_back({"layers", rows->layers.size(), result_columns(rows->layers), rows});
+    tables.push_back(all_launches(rows));
   }
   return tables;
-}
-
-std::vector<std::pair<std::string, std::string>> RecordingTables::metadata_of(
-    const ColumnTable& table) const {
-  const CaptureInfo& capture = profile_.analysis.capture;
-  std::vector<std::pair<std::string, std::string>> pairs = {
-      {"gpuwhy.schema", "gpuwhy.tables." + table.name},
-      {"gpuwhy.schema_version", fmt::to_string(kTablesVersion)},
-      {"gpuwhy.recording", std::filesystem::path(capture.path).filename().string()},
-      {"gpuwhy.format", std::string(capture.format.name)}};
-  if (capture.utc_ns) {
-    pairs.emplace_back("gpuwhy.utc_ns", fmt::to_string(*capture.utc_ns));
-  }
-  return pairs;
 }
 
 }  // namespace gpuwhy

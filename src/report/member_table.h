@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Report values and tables from members of Metrics.
+// Report values and tables from members of Results.
 //
 // A value knows its key in metrics.json. The key follows from the members that lead to the value,
 // through their descriptions, and is never written a second time.
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "report/document.h"
-#include "report/metric_fields.h"
 #include "results/field_path.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 
@@ -50,8 +50,8 @@ CellValue cell_at(const T* object, Member member, Rest... rest) {
 
 // A value of metrics.json with its key.
 template <typename... Members>
-ReportValue value_at(const Metrics& metrics, CellFormat unit, Members... members) {
-  return {cell_at(&metrics, members...), unit, path_of<Metrics>(members...)};
+ReportValue value_at(const Results& metrics, CellFormat unit, Members... members) {
+  return {cell_at(&metrics, members...), unit, path_of<Results>(members...)};
 }
 
 // A column: title, format, and the members that lead to the value from a row.
@@ -85,10 +85,10 @@ auto list_at(const T* object, Member member, Rest... rest) {
 
 // The rows of a list of metrics.json, with their path.
 template <typename... Members>
-auto rows_at(const Metrics& metrics, Members... members) {
+auto rows_at(const Results& metrics, Members... members) {
   const auto* list = list_at(&metrics, members...);
   using Row = typename std::remove_cvref_t<decltype(*list)>::value_type;
-  return MetricRows<Row>{path_of<Metrics>(members...), list};
+  return MetricRows<Row>{path_of<Results>(members...), list};
 }
 
 // One row for each that `keep` accepts, at most `most`.

@@ -50,7 +50,7 @@ std::string work_words(const StageRow& stage, std::int64_t tokens) {
 }
 
 // Tokens per second of a stage whose marks carry token counts.
-std::optional<double> rate_of(const Metrics& metrics, const StageRow& stage) {
+std::optional<double> rate_of(const Results& metrics, const StageRow& stage) {
   const std::optional<StepTime> step = step_time(metrics, stage);
   const std::int64_t tokens = stage.tokens.value_or(0) / stage.num_instances;
   return tokens <= 0 || !step || step->time_ns <= 0
@@ -60,7 +60,7 @@ std::optional<double> rate_of(const Metrics& metrics, const StageRow& stage) {
 }
 
 // The same as a sentence; empty if it is not known.
-std::string rate_words(const Metrics& metrics, const StageRow& stage) {
+std::string rate_words(const Results& metrics, const StageRow& stage) {
   const std::optional<double> rate = rate_of(metrics, stage);
   if (!rate) {
     return "";
@@ -79,7 +79,7 @@ std::string rate_words(const Metrics& metrics, const StageRow& stage) {
 }
 
 // The marked stage that takes most time; nullptr: none is marked.
-const StageRow* main_stage(const Metrics& metrics) {
+const StageRow* main_stage(const Results& metrics) {
   const StageRow* longest = nullptr;
   for (const StageRow& stage : metrics.stages) {
     if (is_work(stage) && (longest == nullptr || stage.total_ns > longest->total_ns)) {
@@ -101,7 +101,7 @@ std::string median_of(const Latency& latency) {
 }
 
 // A pass of the model that repeats; nullptr: none was recognized.
-const PassRow* repeated_pass(const Metrics& metrics) {
+const PassRow* repeated_pass(const Results& metrics) {
   if (metrics.structure) {
     for (const PassRow& pass : metrics.structure->passes) {
       if (pass.period_ns && pass.num_passes > 1) {
@@ -114,7 +114,7 @@ const PassRow* repeated_pass(const Metrics& metrics) {
 
 // The time of one step: of the marked stage that takes most time, else of a pass of the model.
 // Empty if there is neither.
-std::string step_words(const Metrics& metrics) {
+std::string step_words(const Results& metrics) {
   const StageRow* stage = main_stage(metrics);
   if (const auto step = stage == nullptr ? std::nullopt : step_time(metrics, *stage)) {
     const std::string name = printable_name(stage->stage.text());
@@ -137,7 +137,7 @@ std::string step_words(const Metrics& metrics) {
 }
 
 // A file name as it can be typed.
-std::string typed_file(const Metrics& metrics) {
+std::string typed_file(const Results& metrics) {
   constexpr std::string_view kPlain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+";
   const std::string& file = metrics.capture.file;
@@ -147,7 +147,7 @@ std::string typed_file(const Metrics& metrics) {
 }
 
 // Why the time of a step is not known, and what to type.
-std::string no_step_words(const Metrics& metrics) {
+std::string no_step_words(const Results& metrics) {
   if (metrics.capture.duration_ns == 0) {
     return "How long a step takes is not known: a summary of kernels has no times. Next: analyze the "
            "recording that it was made from.";
@@ -173,7 +173,7 @@ std::string no_step_words(const Metrics& metrics) {
 
 }  // namespace
 
-std::optional<StepTime> step_time(const Metrics& metrics, const StageRow& stage) {
+std::optional<StepTime> step_time(const Results& metrics, const StageRow& stage) {
   const auto steps = std::ranges::find(metrics.steps, stage.stage, &StepRow::stage);
   const std::string of_steps = fmt::format("steps[stage={}].", printable(stage.stage.text()));
   if (steps != metrics.steps.end() && steps->period_median_ns) {
@@ -183,7 +183,7 @@ std::optional<StepTime> step_time(const Metrics& metrics, const StageRow& stage)
   // A range may end before the GPU has done what was launched in it, and a GPU may have been busy
   // with what was not recorded.
   std::optional<StepTime> window;
-  const MetricRows<LedgerRow> ledgers = rows_at(metrics, &Metrics::ledgers);
+  const MetricRows<LedgerRow> ledgers = rows_at(metrics, &Results::ledgers);
   for (std::size_t i = 0; i < metrics.ledgers.size(); ++i) {
     const LedgerRow& row = metrics.ledgers[i];
     // Less than a percent is not taken off: the time is then that of the ledger.
@@ -211,12 +211,12 @@ std::optional<StepTime> step_time(const Metrics& metrics, const StageRow& stage)
                                                          path_of<StageRow>(&StageRow::median_ns)});
 }
 
-std::int64_t num_working_gpus(const Metrics& metrics) {
+std::int64_t num_working_gpus(const Results& metrics) {
   return std::ranges::count_if(metrics.devices,
                                [](const DeviceRow& device) { return device.num_kernels > 0; });
 }
 
-std::optional<double> tokens_per_s(const Metrics& metrics) {
+std::optional<double> tokens_per_s(const Results& metrics) {
   if (metrics.aggregates.decode_tokens_per_s) {
     return metrics.aggregates.decode_tokens_per_s;
   }
@@ -232,7 +232,7 @@ std::optional<double> tokens_per_s(const Metrics& metrics) {
   return std::nullopt;
 }
 
-std::optional<HeadlineTime> headline_time(const Metrics& metrics) {
+std::optional<HeadlineTime> headline_time(const Results& metrics) {
   HeadlineTime time;
   const StageRow* stage = main_stage(metrics);
   if (const auto step = stage == nullptr ? std::nullopt : step_time(metrics, *stage)) {
@@ -258,7 +258,7 @@ std::optional<HeadlineTime> headline_time(const Metrics& metrics) {
   return time;
 }
 
-std::vector<std::string> speed_sentences(const Metrics& metrics) {
+std::vector<std::string> speed_sentences(const Results& metrics) {
   std::vector<std::string> said;
   const Latencies& sums = metrics.aggregates;
   // What users wait for may be of a pass without the recording.
@@ -294,7 +294,7 @@ std::vector<std::string> speed_sentences(const Metrics& metrics) {
   return said;
 }
 
-std::vector<std::string> no_speed_sentences(const Metrics& metrics) {
+std::vector<std::string> no_speed_sentences(const Results& metrics) {
   std::vector<std::string> said;
   // How long a program ran that failed says nothing.
   const bool has_failed =
@@ -309,7 +309,7 @@ std::vector<std::string> no_speed_sentences(const Metrics& metrics) {
   return said;
 }
 
-std::string no_rate_reason(const Metrics& metrics) {
+std::string no_rate_reason(const Results& metrics) {
   const bool lacks_tokens = std::ranges::any_of(metrics.stages, is_decode, &StageRow::stage) &&
                             std::ranges::none_of(metrics.stages, [](const StageRow& stage) {
                               return is_decode(stage.stage) && stage.tokens;

@@ -12,14 +12,14 @@
 #include "base/parse_number.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "report/metrics.h"
 #include "report/speed.h"
+#include "results/results.h"
 #include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
 
-bool is_share_of_all(const Metrics& metrics, const Finding& finding) {
+bool is_share_of_all(const Results& metrics, const Finding& finding) {
   const auto num_stages =
       std::ranges::count_if(metrics.stages, [](const StageRow& stage) { return !stage.is_nested; });
   const bool is_all = finding.stage.kind == RowKind::kRecording ||
@@ -28,7 +28,7 @@ bool is_share_of_all(const Metrics& metrics, const Finding& finding) {
 }
 
 // "6 steps, 929 ms"; "929 ms of the steady phase".
-std::string basis_of(const Metrics& metrics, const Finding& finding) {
+std::string basis_of(const Results& metrics, const Finding& finding) {
   const std::string length = format_duration_ns(finding.window_ns);
   const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageRow::stage);
   if (stage == metrics.stages.end() || is_without_work(finding.stage)) {
@@ -63,7 +63,7 @@ std::string money_text(double amount, const GpuPrice& price) {
   return number + (price.unit.empty() ? "" : " " + price.unit);
 }
 
-std::optional<DayWorth> worth_of_day(const Metrics& metrics, const Finding& finding) {
+std::optional<DayWorth> worth_of_day(const Results& metrics, const Finding& finding) {
   if (!is_share_of_all(metrics, finding) || finding.window_ns < kLeastBasisNs) {
     return std::nullopt;
   }
@@ -84,7 +84,7 @@ std::optional<DayWorth> worth_of_day(const Metrics& metrics, const Finding& find
   return worth;
 }
 
-std::string day_worth_words(const Metrics& metrics, const Finding& finding, const GpuPrice& price) {
+std::string day_worth_words(const Results& metrics, const Finding& finding, const GpuPrice& price) {
   const auto worth = finding.saving_ns > 0 ? worth_of_day(metrics, finding) : std::nullopt;
   return !worth
              ? ""
@@ -95,7 +95,7 @@ std::string day_worth_words(const Metrics& metrics, const Finding& finding, cons
                            worth->assumption.empty() ? "" : ", ", worth->assumption, worth->basis);
 }
 
-bool is_too_short_for_a_day(const Metrics& metrics, const Finding& finding) {
+bool is_too_short_for_a_day(const Results& metrics, const Finding& finding) {
   return is_share_of_all(metrics, finding) && finding.window_ns < kLeastBasisNs;
 }
 

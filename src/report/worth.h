@@ -11,7 +11,7 @@
 namespace gpuwhy {
 
 struct Finding;
-struct Metrics;
+struct Results;
 
 // What one GPU costs per hour.
 struct GpuPrice {
@@ -43,13 +43,13 @@ inline constexpr std::int64_t kLeastBasisNs = 100'000'000;
 // A share of the whole recording, of its steady phase or of the only stage there is, is a share of
 // a day that goes on like it; a share of one stage among others is not, nor one of a few
 // milliseconds. Nullopt then.
-std::optional<DayWorth> worth_of_day(const Metrics& metrics, const Finding& finding);
+std::optional<DayWorth> worth_of_day(const Results& metrics, const Finding& finding);
 
 // "worth up to 14.20 EUR per day at 2.50 EUR per GPU-hour (from 6 steps, 929 ms)"; empty: it has
 // none.
-std::string day_worth_words(const Metrics& metrics, const Finding& finding, const GpuPrice& price);
+std::string day_worth_words(const Results& metrics, const Finding& finding, const GpuPrice& price);
 
 // Whether there is no worth because too little was recorded.
-bool is_too_short_for_a_day(const Metrics& metrics, const Finding& finding);
+bool is_too_short_for_a_day(const Results& metrics, const Finding& finding);
 
 }  // namespace gpuwhy

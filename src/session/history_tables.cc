@@ -51,7 +51,7 @@ class TextKeys {
 // A column of a table in memory.
 struct HistoryColumn {
   std::string name;
-  TableColumnType type = TableColumnType::kNumber;
+  ColumnType type = ColumnType::kNumber;
   bool is_optional = false;  // an empty text or a 0 is a missing value
 };
 
@@ -72,7 +72,7 @@ class HistoryRows {
     ColumnTable table{name_, num_rows(), {}};
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const HistoryColumn& column = columns_[i];
-      const bool is_text = column.type == TableColumnType::kText;
+      const bool is_text = column.type == ColumnType::kText;
       table.columns.push_back(
           {column.name, column.type, column.is_optional,
            [this, i, is_optional = column.is_optional,
@@ -97,16 +97,16 @@ class HistoryRows {
 };
 
 HistoryColumn number(std::string name) {
-  return {std::move(name), TableColumnType::kNumber, false};
+  return {std::move(name), ColumnType::kNumber, false};
 }
 HistoryColumn maybe_number(std::string name) {
-  return {std::move(name), TableColumnType::kNumber, true};
+  return {std::move(name), ColumnType::kNumber, true};
 }
 HistoryColumn text(std::string name) {
-  return {std::move(name), TableColumnType::kText, false};
+  return {std::move(name), ColumnType::kText, false};
 }
 HistoryColumn maybe_text(std::string name) {
-  return {std::move(name), TableColumnType::kText, true};
+  return {std::move(name), ColumnType::kText, true};
 }
 
 // The columns with which every row begins, so that tables can be joined by them.

@@ -53,15 +53,24 @@ ExportResult write_tables(const std::filesystem::path& folder, const Profile& pr
     throw Error(ErrorKind::kFailure,
                 fmt::format("cannot create {}: {}", printable(folder.string()), failure.message()));
   }
-  const RecordingTables tables(profile);
+  const std::vector<ColumnTable> tables = parquet_tables(profile);
   std::vector<std::string> names;
-  for (const ColumnTable& table : tables.tables()) {
+  for (const ColumnTable& table : tables) {
     names.push_back(table.name + ".parquet");
   }
   claim_files(folder, names);
-  for (const ColumnTable& table : tables.tables()) {
+  const CaptureInfo& capture = profile.analysis.capture;
+  for (const ColumnTable& table : tables) {
+    std::vector<std::pair<std::string, std::string>> metadata = {
+        {"gpuwhy.schema", "gpuwhy.tables." + table.name},
+        {"gpuwhy.schema_version", fmt::to_string(kTablesVersion)},
+        {"gpuwhy.recording", std::filesystem::path(capture.path).filename().string()},
+        {"gpuwhy.format", std::string(capture.format.name)}};
+    if (capture.utc_ns) {
+      metadata.emplace_back("gpuwhy.utc_ns", fmt::to_string(*capture.utc_ns));
+    }
     FileWriter file(folder / (table.name + ".parquet"));
-    write_parquet(table, tables.metadata_of(table), "gpuwhy version " + program_version(), file);
+    write_parquet(table, metadata, "gpuwhy version " + program_version(), file);
     file.commit();
   }
   confirm_files(folder);

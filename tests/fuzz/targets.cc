@@ -40,8 +40,10 @@
 #include "model/gguf.h"
 #include "model/llm.h"
 #include "model/safetensors.h"
-#include "report/metrics.h"
+#include "report/files.h"
 #include "report/worth.h"
+#include "results/json.h"
+#include "results/results.h"
 #include "serve/stream_reader.h"
 #include "session/compared_runs.h"
 
@@ -113,7 +115,7 @@ void run_ncu_rep(std::string_view bytes) {
 }
 
 void run_ncu_csv(std::string_view bytes) {
-  kernels_from_ncu_rows(parse_ncu_csv(bytes));
+  parse_ncu_output(bytes);
 }
 
 void run_nsys_csv(std::string_view bytes) {
@@ -274,7 +276,7 @@ void run_json_page(std::string_view bytes) {
 
 // A metrics.json that somebody sent: all that is made of it.
 void run_metrics(std::string_view bytes) {
-  const Metrics metrics = metrics_from_json(parse_json(bytes, "metrics.json"));
+  const Results metrics = metrics_from_json(parse_json(bytes, "metrics.json"));
   summary_of_metrics("fuzz", metrics);
   for (const auto& [name, text] :
        report_files(metrics, {}, Timeline(), nullptr, GpuPrice{2.5, "EUR"})) {

@@ -428,8 +428,8 @@ void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, A
   add_short_names(analysis.kernels, joined.kernels);
   joined.coverage = coverage_of(analysis);
   mark_kernels(analysis);
-  analysis.diagnostics.insert(analysis.diagnostics.end(), counters.diagnostics.begin(),
-                              counters.diagnostics.end());
+  analysis.data_quality.insert(analysis.data_quality.end(), counters.diagnostics.begin(),
+                               counters.diagnostics.end());
 }
 
 }  // namespace gpuwhy

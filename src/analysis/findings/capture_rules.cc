@@ -47,7 +47,7 @@ void check_gpu_activity(const FindingContext& context) {
       : analysis.capture.has_cuda
           ? "CUDA calls were recorded, but no kernel"
           : "no CUDA activity was recorded, so there is nothing to report about the GPU";
-  for (const std::string& message : analysis.capture.messages) {
+  for (const std::string& message : analysis.tool_messages) {
     if (message.find("CUDA") != std::string::npos) {
       finding.sentence +=
           fmt::format(". {} says: {}", analysis.capture.format.tool_id, printable(message));
@@ -68,7 +68,7 @@ void check_gpu_activity(const FindingContext& context) {
   }
   finding.advice.text = analysis.capture.format.record_gpu;
   finding.evidence = {"capture.kernel_ns", "tool_messages"};
-  for (const Diagnostic& diagnostic : analysis.diagnostics) {
+  for (const Diagnostic& diagnostic : analysis.data_quality) {
     if (diagnostic.kind == "range_profiling") {
       finding.sentence = "no kernel was recorded: " + diagnostic.sentence;
       finding.advice.text =
@@ -129,7 +129,7 @@ void check_missing_calls(const FindingContext& context) {
 // that cannot be right.
 void check_data_loss(const FindingContext& context) {
   const FormatInfo& format = context.analysis.capture.format;
-  for (const Diagnostic& diagnostic : context.analysis.diagnostics) {
+  for (const Diagnostic& diagnostic : context.analysis.data_quality) {
     const bool is_impossible = diagnostic.severity == Severity::kImpossible;
     if (is_impossible || diagnostic.severity == Severity::kDataLoss) {
       Finding& finding =
@@ -145,7 +145,7 @@ void check_data_loss(const FindingContext& context) {
       finding.evidence = {fmt::format("data_quality[kind={}].count", diagnostic.kind)};
     }
   }
-  for (const std::string& message : context.analysis.capture.messages) {
+  for (const std::string& message : context.analysis.tool_messages) {
     if (has_any(to_lower(message), {"dropped", "truncated", "events were lost"})) {
       Finding& finding = context.block(FindingId::kDataLoss);
       finding.sentence = fmt::format("the recording is incomplete. {} says: {}",
@@ -158,11 +158,11 @@ void check_data_loss(const FindingContext& context) {
 }
 
 void check_overhead(const FindingContext& context) {
-  if (context.analysis.baseline.empty()) {
+  if (!context.analysis.baseline) {
     context.silent(FindingId::kProfilerOverhead, "needs a baseline pass: gpuwhy run");
     return;
   }
-  for (const StageOverhead& overhead : context.analysis.overheads) {
+  for (const StageOverhead& overhead : *context.analysis.overhead) {
     // A nested stage is part of another one, whose note would say the same.
     const auto stage =
         std::find_if(context.analysis.stages.begin(), context.analysis.stages.end(),
@@ -266,7 +266,7 @@ const GemmRate* largest_rate(const Analysis& analysis) {
     return nullptr;
   }
   const GemmRate* largest = nullptr;
-  for (const GemmRate& rate : analysis.operators->rates.products) {
+  for (const GemmRate& rate : analysis.gemm_rates) {
     if (rate.peak_fraction && (largest == nullptr || rate.total_ns > largest->total_ns)) {
       largest = &rate;
     }

@@ -59,7 +59,7 @@ std::optional<double> batched_peak_fraction(const Analysis& analysis) {
   }
   double at_peak_ns = 0;
   double total_ns = 0;
-  for (const GemmRate& rate : analysis.operators->rates.products) {
+  for (const GemmRate& rate : analysis.gemm_rates) {
     if (rate.peak_fraction && (rate.op == "aten::bmm" || rate.op == "aten::baddbmm")) {
       at_peak_ns += static_cast<double>(rate.total_ns) * *rate.peak_fraction;
       total_ns += static_cast<double>(rate.total_ns);

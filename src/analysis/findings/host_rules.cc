@@ -227,7 +227,7 @@ void check_launches(const FindingContext& context, const LedgerRow& row, const H
       share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
   }
-  const bool has_stacks = has_diagnostic(context.analysis.diagnostics, "python_stacks");
+  const bool has_stacks = has_diagnostic(context.analysis.data_quality, "python_stacks");
   Finding& finding =
       add_gaps(context, FindingId::kLaunchBound, row, chain, IdleKind::kLaunching,
                fmt::format("for the CPU to launch the next kernel: {}{}", gaps_text(gaps),

@@ -94,7 +94,7 @@ bool calls_all_to_all(const Analysis& analysis) {
     const CollectiveAdvice* one = collective_of(name);
     return one != nullptr && one == std::begin(kCollectiveAdvice);
   };
-  return std::ranges::any_of(analysis.ranges,
+  return std::ranges::any_of(analysis.all_ranges,
                              [&](const RangeTotal& range) { return is_it(range.text); }) ||
          (analysis.operators &&
           std::ranges::any_of(analysis.operators->rows,
@@ -158,7 +158,7 @@ void add_bandwidth(const FindingContext& context, const LedgerRow& row, Finding&
   // nothing about it.
   constexpr double kLeastBytes = 1 << 20;
   const std::int64_t all_ns = communication_ns(context.analysis, row);
-  for (const CollectiveRate& rate : context.analysis.operators->rates.collectives) {
+  for (const CollectiveRate& rate : context.analysis.collective_rates) {
     if (!rate.bus_min_bytes_per_s || !rate.bus_max_bytes_per_s || rate.total_ns * 2 < all_ns ||
         rate.size_bytes.value_or(0) / static_cast<double>(std::max<std::int64_t>(rate.calls, 1)) <
             kLeastBytes) {

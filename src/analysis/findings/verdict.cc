@@ -95,7 +95,7 @@ std::string largest_waste(const Analysis& analysis, const LedgerRow& row, std::i
 
 // Whether the GPU is busy before the first step with kernels whose launch was not recorded.
 bool is_earlier_work(const Analysis& analysis, const LedgerRow& start) {
-  return has_diagnostic(analysis.diagnostics, "orphan_kernel") &&
+  return has_diagnostic(analysis.data_quality, "orphan_kernel") &&
          start[Bucket::kCompute] * 5 > start.window_ns * 4;
 }
 
@@ -138,9 +138,9 @@ Verdict verdict_on(const Analysis& analysis, const std::string& device) {
   const LedgerRow* stage = only_stage(analysis, device);
   const LedgerRow* steady = row_of(analysis, {RowKind::kSteady}, device);
   if (row == nullptr) {
-    return {
-        Verdict::Kind::kBusy, "",
-        fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.capture.kernel_ns), device)};
+    return {Verdict::Kind::kBusy, "",
+            fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.capture.kernel_ns),
+                        device)};
   }
   const Ledger& ledger = *row;
   const std::int64_t time_ns = row->base_ns.value_or(0);
@@ -168,7 +168,8 @@ Verdict verdict_on(const Analysis& analysis, const std::string& device) {
 }
 
 bool has_range_profile(const Analysis& analysis) {
-  return analysis.capture.kernel_ns == 0 && has_diagnostic(analysis.diagnostics, "range_profiling");
+  return analysis.capture.kernel_ns == 0 &&
+         has_diagnostic(analysis.data_quality, "range_profiling");
 }
 
 // The first finding, where its saving has a bound.
@@ -227,14 +228,14 @@ Verdict verdict_of(const Analysis& analysis) {
   if (!capture.has_cuda) {
     std::string text =
         "No CUDA activity was recorded, so there is nothing to report about the GPU.";
-    for (const Diagnostic& diagnostic : analysis.diagnostics) {
+    for (const Diagnostic& diagnostic : analysis.data_quality) {
       if (diagnostic.kind == "cut_off") {
         return {.sentence = fmt::format(
                     "The recording is damaged, and no GPU activity precedes the damage: {}.",
                     printable(diagnostic.sentence))};
       }
     }
-    for (const std::string& message : capture.messages) {
+    for (const std::string& message : analysis.tool_messages) {
       if (message.find("CUDA") != std::string::npos) {
         text += fmt::format(" {} says: {}", capture.format.tool_id, printable(message));
         break;
@@ -266,7 +267,8 @@ Verdict verdict_of(const Analysis& analysis) {
         findings, FindingId::kGraphOpaque,
         fmt::format("{} of GPU time is in CUDA graphs that were recorded as a whole: their kernels "
                     "are not visible. Record again with {}",
-                    format_fraction(fraction_of(analysis.capture.opaque_graph_ns, analysis.capture.kernel_ns)),
+                    format_fraction(
+                        fraction_of(analysis.capture.opaque_graph_ns, analysis.capture.kernel_ns)),
                     capture.format.record_graphs));
   }
   // While a graph is captured the GPU rests, and a sample leaves most work out: neither says

@@ -51,7 +51,7 @@ NcuTool ncu_for_plan(const System& system, std::vector<std::string>& notes) {
 
 // Why launches may be missing from the recording; empty: none are known to be.
 std::string cut_words(const Analysis& analysis) {
-  for (const Diagnostic& one : analysis.diagnostics) {
+  for (const Diagnostic& one : analysis.data_quality) {
     if (one.severity == Severity::kDataLoss) {
       return "the recording is incomplete";
     }

@@ -27,7 +27,7 @@
 #include "config/compose.h"
 #include "config/options.h"
 #include "report/comparison.h"
-#include "report/metrics.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 namespace {

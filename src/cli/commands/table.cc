@@ -6,6 +6,7 @@
 // of the report shows is that section; others are shown by their columns, whose names end in their
 // units. Scripts get all columns and all rows, under the same names in CSV, JSON and Arrow.
 #include <algorithm>
+#include <bit>
 #include <filesystem>
 #include <memory>
 
@@ -13,10 +14,8 @@
 
 #include "analysis/ranges.h"
 #include "api/tables.h"
-#include "base/csv.h"
 #include "base/error.h"
 #include "base/exit_code.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/json_output.h"
@@ -37,125 +36,59 @@ struct TableOptions {
   ModelChoice model;
 };
 
-template <typename T>
-T element(const ArrowColumn& column, std::size_t buffer, std::size_t row) {
-  return static_cast<const T*>(column.buffers[buffer])[row];
-}
-
-bool bit(const ArrowColumn& column, std::size_t buffer, std::size_t row) {
-  return (element<std::uint8_t>(column, buffer, row / 8) >> (row % 8) & 1) != 0;
-}
-
-// The value of a row; null where it has none. A struct is an object, a list an array.
-Json value_at(const ArrowColumn& column, std::size_t row) {
-  if (column.buffers[0] != nullptr && !bit(column, 0, row)) {
-    return nullptr;
-  }
-  const std::string& format = column.format;
-  if (format == "+s") {
-    Json object = Json::object();
-    for (const ArrowColumn& child : column.children) {
-      object[child.name] = value_at(child, row);
-    }
-    return object;
-  }
-  if (format == "u" || format == "+l") {
-    const auto begin = static_cast<std::size_t>(element<std::int32_t>(column, 1, row));
-    const auto end = static_cast<std::size_t>(element<std::int32_t>(column, 1, row + 1));
-    if (format == "u") {
-      return end == begin
-                 ? std::string()
-                 : std::string(static_cast<const char*>(column.buffers[2]) + begin, end - begin);
-    }
-    Json list = Json::array();
-    for (std::size_t i = begin; i < end; ++i) {
-      list.push_back(value_at(column.children[0], i));
-    }
-    return list;
-  }
-  if (column.dictionary != nullptr) {
-    return value_at(*column.dictionary,
-                    static_cast<std::size_t>(element<std::int32_t>(column, 1, row)));
-  }
-  switch (format[0]) {
-    case 'b':
-      return bit(column, 1, row);
-    case 'g':
-      return element<double>(column, 1, row);
-    case 'i':
-      return element<std::int32_t>(column, 1, row);
-    case 'I':
-      return element<std::uint32_t>(column, 1, row);
-    default:
-      return element<std::int64_t>(column, 1, row);
-  }
-}
-
-// A column that holds no other: a field of a struct has the name of both.
-struct PlainColumn {
-  std::string name;
-  const ArrowColumn* column;
-};
-
-// Lists are in JSON alone.
-void add_plain_columns(const ArrowColumn& table, const std::string& before,
-                       std::vector<PlainColumn>& columns) {
-  for (const ArrowColumn& child : table.children) {
-    if (child.format == "+s") {
-      add_plain_columns(child, before + child.name + ".", columns);
-    } else if (child.format != "+l") {
-      columns.push_back({before + child.name, &child});
-    }
-  }
-}
-
-std::vector<PlainColumn> plain_columns(const ArrowColumn& table) {
-  std::vector<PlainColumn> columns;
-  add_plain_columns(table, "", columns);
-  return columns;
-}
-
 // The rows of one stage, where the table says the stage of each; empty: of all.
-std::vector<std::size_t> rows_of(const ArrowColumn& table, const std::string& stage) {
-  const auto stages = std::ranges::find(table.children, "stage", &ArrowColumn::name);
-  const bool has_all = stage.empty() || stages == table.children.end();
+std::vector<std::size_t> rows_of(const ColumnTable& table, const std::string& stage) {
+  const auto stages = std::ranges::find(table.columns, "stage", &ResultColumn::name);
+  const bool has_all = stage.empty() || stages == table.columns.end();
   std::vector<std::size_t> rows;
-  for (std::size_t row = 0; row < static_cast<std::size_t>(table.length); ++row) {
-    if (has_all || value_at(*stages, row) == stage) {
+  for (std::size_t row = 0; row < table.num_rows; ++row) {
+    const auto key = has_all ? std::nullopt : stages->value(row);
+    if (has_all || (key && stages->text(*key) == stage)) {
       rows.push_back(row);
     }
   }
   return rows;
 }
 
-CellFormat unit_of(const PlainColumn& one) {
-  constexpr std::pair<std::string_view, CellFormat> kEndings[] = {
-      {"bytes_per_s", CellFormat::kBytesPerSecond},
-      {"_fraction", CellFormat::kFraction},
-      {"flops_per_s", CellFormat::kTeraflops},
-      {"_bytes", CellFormat::kBytes},
+CellFormat format_of(const ResultColumn& column) {
+  constexpr std::pair<std::string_view, CellFormat> kUnits[] = {
+      {"ns", CellFormat::kDuration},
+      {"fraction", CellFormat::kFraction},
+      {"bytes", CellFormat::kBytes},
+      {"B", CellFormat::kBytes},
+      {"bytes/s", CellFormat::kBytesPerSecond},
+      {"B/s", CellFormat::kBytesPerSecond},
+      {"FLOP", CellFormat::kFlops},
       {"flops", CellFormat::kFlops},
-      {"_ns", CellFormat::kDuration}};
-  const std::string& format = one.column->format;
-  if (format == "u" || format == "b" || one.column->dictionary != nullptr) {
-    return format == "b" ? CellFormat::kText : CellFormat::kName;
+      {"FLOP/s", CellFormat::kTeraflops}};
+  switch (column.type) {
+    case ColumnType::kText:
+    case ColumnType::kName:
+      return CellFormat::kName;
+    case ColumnType::kFlag:
+      return CellFormat::kText;
+    default:
+      break;
   }
-  const auto* const found = std::ranges::find_if(
-      kEndings, [&](const auto& ending) { return one.name.ends_with(ending.first); });
-  return found != std::end(kEndings) ? found->second
-         : format == "g"             ? CellFormat::kRate
-                                     : CellFormat::kCount;
+  const auto* const found =
+      std::ranges::find(kUnits, column.unit, &std::pair<std::string_view, CellFormat>::first);
+  return found != std::end(kUnits)          ? found->second
+         : column.type == ColumnType::kReal ? CellFormat::kRate
+                                            : CellFormat::kCount;
 }
 
-CellValue cell_value(const Json& value) {
-  return value.is_null()             ? CellValue()
-         : value.is_number_integer() ? CellValue(value.get<std::int64_t>())
-         : value.is_number()         ? CellValue(value.get<double>())
-         : value.is_boolean()        ? CellValue(std::string(value.get<bool>() ? "yes" : "no"))
-                                     : CellValue(value.get<std::string>());
+CellValue cell_value(const ResultColumn& column, std::size_t row) {
+  const auto value = column.value(row);
+  if (!value) {
+    return {};
+  }
+  return column.type == ColumnType::kFlag   ? CellValue(std::string(*value != 0 ? "yes" : "no"))
+         : column.type == ColumnType::kReal ? CellValue(std::bit_cast<double>(*value))
+         : column.text                      ? CellValue(valid_text(column.text(*value)))
+                                            : CellValue(*value);
 }
 
-Document columns_document(const TableInfo& info, const ArrowColumn& table,
+Document columns_document(const TableInfo& info, const ColumnTable& table,
                           std::vector<std::size_t> rows, std::size_t most) {
   Section section;
   section.id = info.name;
@@ -164,55 +97,29 @@ Document columns_document(const TableInfo& info, const ArrowColumn& table,
       fmt::format("{} of {} rows", std::min(most, rows.size()), rows.size()));
   rows.resize(std::min(most, rows.size()));
   ReportTable& shown = section.tables.emplace_back();
-  const std::vector<PlainColumn> columns = plain_columns(table);
-  for (const PlainColumn& one : columns) {
-    std::string title = one.name;
+  shown.rows.resize(rows.size());
+  for (const ResultColumn& column : without_lists(table.columns)) {
+    std::string title = column.name;
     for (const std::string_view ending : {"_ns", "_fraction", "_bytes"}) {
       title.resize(title.size() - (title.ends_with(ending) ? ending.size() : 0));
     }
     std::ranges::replace(title, '_', ' ');
-    shown.columns.push_back({title, one.name, unit_of(one)});
-  }
-  for (const std::size_t row : rows) {
-    ReportRow& made = shown.rows.emplace_back();
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      made.cells.push_back(
-          {cell_value(value_at(*columns[i].column, row)), shown.columns[i].unit, ""});
+    shown.columns.push_back({title, column.name, format_of(column)});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      shown.rows[i].cells.push_back({cell_value(column, rows[i]), format_of(column), ""});
     }
   }
   return {"", {std::move(section)}};
 }
 
-void print_csv(const ArrowColumn& table, const std::vector<std::size_t>& rows, Console& console) {
-  const std::vector<PlainColumn> columns = plain_columns(table);
-  std::string line;
-  for (const PlainColumn& one : columns) {
-    line += (line.empty() ? "" : ",") + one.name;
-  }
-  console.out(line + "\n");
-  for (const std::size_t row : rows) {
-    line.clear();
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      const Json value = value_at(*columns[i].column, row);
-      line += i == 0 ? "" : ",";
-      line += value.is_null()     ? ""
-              : value.is_string() ? csv_cell(value.get_ref<const std::string&>())
-                                  : to_json_line(value);
-    }
-    console.out(line + "\n");
-  }
-}
-
-std::string json_text(const TableInfo& info, const TableResult& made,
+// Rows are written by their columns: a tree of all of them would be many times as large.
+std::string json_text(const TableInfo& info, const TableResult& made, const ColumnTable& table,
                       const std::vector<std::size_t>& rows) {
-  Json document = json_document("table", 1);
-  document["table"] = info.name;
-  document["reason"] = made.reason.empty() ? Json(nullptr) : Json(made.reason);
-  document["rows"] = Json::array();
-  for (const std::size_t row : rows) {
-    document["rows"].push_back(value_at(made.table, row));
-  }
-  return to_json_text(document);
+  return fmt::format(
+      "{{\n  \"schema\": \"gpuwhy.table\",\n  \"schema_version\": 1,\n  \"table\": {},\n"
+      "  \"reason\": {},\n  \"rows\": {}\n}}\n",
+      json_string(info.name), made.reason.empty() ? "null" : json_string(made.reason),
+      json_of_columns(table.columns, rows, 2));
 }
 
 // A part of the recording by time has all its stages: `stage` is empty then.
@@ -233,39 +140,38 @@ std::shared_ptr<const OpenRecording> read_part(TableOptions& options,
     *recording = read_recording(files, options.recording, options.model, context.system);
   } else if (!options.stage.empty()) {
     keep_stage(row_name(options.stage), analysis);
-    recording->metrics = metrics_of(analysis);
   }
   say_how_read(recording->profile, context.console);
-  recording->metrics.ranges = recording->profile.analysis.ranges;  // a report has the first hundred
+  analysis.ranges = analysis.all_ranges;  // a report has the first hundred
   return recording;
 }
 
 // The list is a table too: the names, and how many rows each has where there is a recording.
+struct ListedTable {
+  std::string name, summary;
+  std::optional<std::int64_t> num_rows;
+};
+
+template <typename F>
+void describe(const ListedTable*, F&& f) {
+  f("table", &ListedTable::name, plain("its name"));
+  f("rows", &ListedTable::num_rows, plain("how many it has"));
+  f("what it has", &ListedTable::summary, plain("in words"));
+}
+
 TableResult list_tables(const std::shared_ptr<const OpenRecording>& recording) {
-  const std::span<const TableInfo> all = all_tables();
-  ArrowColumn list = new_column("", "+s", all.size());
-  list.buffers = {nullptr};
-  const auto add_texts = [&](const char* name, const char* TableInfo::*text) {
-    list.children.push_back(text_column(
-        name, all.size(), false, [&](std::size_t i) { return std::string_view(all[i].*text); }));
-  };
-  add_texts("table", &TableInfo::name);
-  if (recording != nullptr) {
-    std::vector<std::int64_t> lengths;
-    ArrowBits present(all.size());
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const TableResult made = all[i].make(recording);
-      lengths.push_back(made.table.length);
-      if (made.reason.empty()) {
-        present.set(i);
-      }
+  auto rows = std::make_shared<std::vector<ListedTable>>();
+  for (const TableInfo& info : all_tables()) {
+    ListedTable& row = rows->emplace_back(ListedTable{info.name, info.summary, {}});
+    if (const TableResult made = recording ? info.make(recording) : TableResult{}; made.columns) {
+      row.num_rows = static_cast<std::int64_t>(made.num_rows);
     }
-    ArrowColumn& rows = list.children.emplace_back(new_column("rows", "l", all.size()));
-    add_validity(std::move(present), rows);
-    rows.add(std::move(lengths));
   }
-  add_texts("what it has", &TableInfo::summary);
-  return {std::move(list), {}, {}};
+  return {rows->size(), [rows, has_counts = recording != nullptr] {
+            std::vector<ResultColumn> columns = result_columns(*rows);
+            columns.front().owner = rows;
+            return has_counts ? columns : pick(std::move(columns), {"table", "what it has"});
+          }};
 }
 
 constexpr TableInfo kList = {"tables", "Tables of a recording", nullptr, list_tables};
@@ -295,21 +201,26 @@ const TableInfo& named_table(const std::vector<std::string>& words) {
               meant ? fmt::format("did you mean '{}'?", *meant) : "gpuwhy table lists them");
 }
 
+// Throws kInput where there is none.
+ColumnTable table_or_error(const TableInfo& info, const TableResult& made) {
+  if (!made.reason.empty()) {
+    throw Error(ErrorKind::kInput, made.reason, made.hint);
+  }
+  return {info.name, made.num_rows, made.columns()};
+}
+
 // For a person: a section of the report where one shows the table.
 Document shown_table(const TableInfo& info, const std::shared_ptr<const OpenRecording>& recording,
                      const TableOptions& options) {
   if (info.section == nullptr) {
-    const TableResult made = info.make(recording);
-    if (!made.reason.empty()) {
-      throw Error(ErrorKind::kInput, made.reason, made.hint);
-    }
-    return columns_document(info, made.table, rows_of(made.table, options.stage), options.top.rows);
+    const ColumnTable table = table_or_error(info, info.make(recording));
+    return columns_document(info, table, rows_of(table, options.stage), options.top.rows);
   }
   SectionOptions shown;
   shown.set_top(options.top.rows);
   shown.is_terminal = options.format == "text";
   shown.has_all_parts = true;
-  Metrics metrics = recording->metrics;
+  Results metrics = recording->profile.analysis;
   metrics.ranges = fold_numbered(metrics.ranges);  // numbered steps and layers are one row
   return section_document(metrics, {info.section}, shown);
 }
@@ -318,14 +229,15 @@ Document shown_table(const TableInfo& info, const std::shared_ptr<const OpenReco
 void print_rows(const TableInfo& info, const std::shared_ptr<const OpenRecording>& recording,
                 const TableOptions& options, Console& console) {
   const TableResult made = info.make(recording);
-  std::vector<std::size_t> rows = rows_of(made.table, options.stage);
+  const bool may_lack = options.is_json && !made.reason.empty();
+  const ColumnTable table = may_lack ? ColumnTable() : table_or_error(info, made);
+  std::vector<std::size_t> rows = rows_of(table, options.stage);
   rows.resize(std::min(options.top.is_given ? options.top.rows : SIZE_MAX, rows.size()));
   if (options.is_json) {
-    console.out(paged(json_text(info, made, rows), options.pages));
-  } else if (made.reason.empty()) {
-    print_csv(made.table, rows, console);
+    console.out(paged(json_text(info, made, table, rows), options.pages));
   } else {
-    throw Error(ErrorKind::kInput, made.reason, made.hint);
+    write_csv(without_lists(table.columns), rows,
+              [&](const std::string& line) { console.out(line); });
   }
 }
 

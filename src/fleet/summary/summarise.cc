@@ -283,7 +283,7 @@ std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const RankDet
   RankIdentity identity = given;
   if (!analysis.absent.empty()) {
     identity.recorded_by = "bare";
-    return {{identity, bare_stages(analysis.baseline), {}, {}}};
+    return {{identity, bare_stages(analysis.baseline.value_or(std::vector<StageTimes>())), {}, {}}};
   }
   if (identity.recorded_by.empty()) {
     identity.recorded_by = analysis.capture.format.tool_id;
