@@ -264,11 +264,6 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
   return lines;
 }
 
-bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::ranges::any_of(
-      words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
-}
-
 std::string with_capital(std::string words) {
   // A command stays as it is typed, and a key as metrics.json has it.
   const std::string_view first = std::string_view(words).substr(0, words.find(' '));

@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,9 +55,6 @@ std::string shortened_inside(std::string_view text, std::size_t width);
 // `text` broken at blanks so that no line is wider than `width` columns; lines after the first
 // begin with `indent` blanks. A longer word keeps a line of its own. `width` 0: unchanged.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
-
-// Whether a text has one of these words.
-bool has_any(std::string_view text, std::initializer_list<std::string_view> words);
 
 // Words that begin a sentence: the first letter becomes a capital, except of a command.
 std::string with_capital(std::string words);

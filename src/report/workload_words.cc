@@ -20,6 +20,11 @@
 namespace gpuwhy {
 namespace {
 
+bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(
+      words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
 std::string framework_of(const Results& metrics) {
   constexpr std::string_view kMarkers = "step markers of ";
   constexpr std::string_view kEngines[] = {"vLLM", "SGLang",   "TensorRT-LLM",

@@ -31,8 +31,8 @@ constexpr std::int64_t kEmptyKernelNs = 20'000;  // shorter ones are bound by th
 // FlashAttention 2 is compiled for Ampere. Kernels for Hopper name it.
 bool is_flash_2(const KernelRow& kernel) {
   const std::string& name = kernel.kernel_name;
-  return kernel.family == "attention" && has_any(name, {"flash_fwd_", "flash_bwd_"}) &&
-         !has_any(name, {"Sm90", "sm90", "Sm100", "mla"});
+  return kernel.family == "attention" && has_one_of(name, {"flash_fwd_", "flash_bwd_"}) &&
+         !has_one_of(name, {"Sm90", "sm90", "Sm100", "mla"});
 }
 
 // As the recording says, or the table of GPUs, or the kernels. 0 if not known.

@@ -90,14 +90,14 @@ std::string gaps_text(const KindOfGaps& kind) {
 
 // What in PyTorch ends in which waiting call.
 std::string_view pytorch_waits(std::string_view call) {
-  if (has_any(call, {"DeviceSynchronize", "CtxSynchronize"})) {
+  if (has_one_of(call, {"DeviceSynchronize", "CtxSynchronize"})) {
     return "torch.cuda.synchronize(), and libraries that call it";
   }
-  if (has_any(call, {"EventSynchronize"})) {
+  if (has_one_of(call, {"EventSynchronize"})) {
     return "Event.synchronize(), timing of single kernels, and cuDNN's search for the fastest "
            "convolution (torch.backends.cudnn.benchmark)";
   }
-  if (has_any(call, {"StreamSynchronize", "Memcpy"})) {
+  if (has_one_of(call, {"StreamSynchronize", "Memcpy"})) {
     return ".item(), .cpu(), .tolist(), printing a tensor; copy with non_blocking=True from pinned "
            "memory";
   }
@@ -247,12 +247,12 @@ std::string cpu_rows(const Analysis& analysis) {
 
 // Calls of the operating system that wait for another thread, and those that read files.
 std::string system_call_advice(const Analysis& analysis, std::string_view call) {
-  if (has_any(call, {"futex", "wait", "poll", "select", "lock", "join"})) {
+  if (has_one_of(call, {"futex", "wait", "poll", "select", "lock", "join"})) {
     return "the thread that launches was waiting for another thread: find out what that one did: put "
            "NVTX ranges in it, or " +
            cpu_rows(analysis);
   }
-  if (has_any(call, {"read", "open", "write", "mmap", "fsync"})) {
+  if (has_one_of(call, {"read", "open", "write", "mmap", "fsync"})) {
     return "the thread that launches was busy with files: read ahead or write in another thread";
   }
   return "find out what calls it: put NVTX ranges around parts of the loop, or " +

@@ -40,20 +40,20 @@ OffTensorCores off_tensor_cores(const KernelRow& kernel) {
   if (kernel.family != "gemm") {
     return OffTensorCores::kNot;
   }
-  const bool is_half = has_any(name, {"__half", "bfloat16", "_fp16_"});
-  const bool is_old_convolution = has_any(
+  const bool is_half = has_one_of(name, {"__half", "bfloat16", "_fp16_"});
+  const bool is_old_convolution = has_one_of(
       name,
       {"convolve_sgemm<", "dgrad_engine<", "wgrad_alg0_engine<", "winograd_nonfused::", "scudnn_"});
   if (is_old_convolution) {
     return is_half ? OffTensorCores::kHalf : OffTensorCores::kFp32;
   }
-  return !is_half && has_any(name, {"_sgemm", "f32f32_f32f32_f32"}) ? OffTensorCores::kFp32
-                                                                    : OffTensorCores::kNot;
+  return !is_half && has_one_of(name, {"_sgemm", "f32f32_f32f32_f32"}) ? OffTensorCores::kFp32
+                                                                       : OffTensorCores::kNot;
 }
 
 // Workstation GPUs have all of the rate that GeForce GPUs have when they accumulate in fp16.
 bool is_workstation(std::string_view gpu) {
-  return has_any(gpu, {"Ada Generation", "RTX A", "RTX PRO"});
+  return has_one_of(gpu, {"Ada Generation", "RTX A", "RTX PRO"});
 }
 
 // Tensor cores against fp32 on CUDA cores. From Ampere on it depends on the line of products; GPUs
@@ -112,7 +112,7 @@ std::vector<std::string> largest_kernels(const FindingContext& context, const Le
 
 bool has_convolutions(const Analysis& analysis) {
   return std::any_of(analysis.kernels.begin(), analysis.kernels.end(), [](const KernelRow& kernel) {
-    return has_any(to_lower(kernel.kernel_name), {"conv", "wgrad", "dgrad", "cudnn"});
+    return has_one_of(to_lower(kernel.kernel_name), {"conv", "wgrad", "dgrad", "cudnn"});
   });
 }
 
@@ -470,7 +470,8 @@ void check_counters(const FindingContext& context) {
         time_in(time_ns, *row));
     finding.advice.text =
         "serve more sequences at once, or store weights in 8 or 4 bits (FP8, AWQ, GPTQ)";
-    finding.evidence = {"counters.coverage", "families[family=gemv].total_ns"};
+    finding.evidence = {path_of<Results>(&Results::counters, &CountersRow::coverage),
+                        "families[family=gemv].total_ns"};
   }
 }
 
