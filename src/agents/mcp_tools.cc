@@ -27,7 +27,6 @@
 #include "results/json.h"
 #include "session/compared_runs.h"
 #include "session/ncu_plan_command.h"
-#include "session/nvtx_marks.h"
 
 namespace gpuwhy {
 namespace {
@@ -55,34 +54,51 @@ Json whole_argument(std::int64_t least, std::int64_t most, std::string_view desc
   return {{"type", "integer"}, {"minimum", least}, {"maximum", most}, {"description", description}};
 }
 
-// Arguments that every tool has.
-void add_page(Json& properties) {
-  properties["max_tokens"] =
-      whole_argument(kLeastTokens, kMostTokensOfAnswer,
-                     fmt::format("Size of the answer, counted as {} bytes per token; default {}",
-                                 kBytesPerToken, kUsualTokens));
-  properties["continuation"] = text_argument("`next` of the answer before, to go on there");
+Json engine_argument() {
+  Json engines = Json::array();
+  for (const Recipe& recipe : recipes()) {
+    engines.push_back(recipe.engine);
+  }
+  return {{"type", "string"}, {"enum", engines}, {"description", "What is to be recorded"}};
+}
+
+// All arguments by name. What means another thing in one tool has that tool before its name.
+const Json& argument_table() {
+  static const Json kArguments = {
+      {"path", text_argument("A recording, bundle or metrics.json, relative to the root")},
+      {"steps.stage", text_argument("Only this stage, as decode")},
+      {"durations", {{"type", "boolean"}, {"description", "Also each step's length"}}},
+      {"kernels.stage", text_argument("Only kernels launched in this stage")},
+      {"family", text_argument("Only this family, as gemm")},
+      {"name", text_argument("Only kernels with this text in their name")},
+      {"top", whole_argument(1, kMostTop, "Rows; default 20")},
+      {"key", text_argument("A word, or the key of a number")},
+      {"base", texts_argument("Recordings or bundles before", 1)},
+      {"candidate", texts_argument("Recordings or bundles after", 1)},
+      {"engine", engine_argument()},
+      {"steps", text_argument("Only these steps, counted from 0, as 10..20")},
+      {"from", text_argument("Only from this time after the start, as 2s or 150ms")},
+      {"to", text_argument("Only up to this time after the start")},
+      {"gpu", whole_argument(0, 65535, "Only this GPU, as CUDA numbers it")},
+      {"marks", texts_argument("Ranges that are stages, as decode=benchmark_loop", 0)},
+      {"max_tokens",
+       whole_argument(kLeastTokens, kMostTokensOfAnswer,
+                      fmt::format("Size of the answer, counted as {} bytes per token; default {}",
+                                  kBytesPerToken, kUsualTokens))},
+      {"continuation", text_argument("`next` of the answer before, to go on there")}};
+  return kArguments;
 }
 
 // Which part of a recording, as on the command line.
-void add_window(Json& properties) {
-  properties["steps"] = text_argument("Only these steps, counted from 0, as 10..20");
-  properties["from"] = text_argument("Only from this time after the start, as 2s or 150ms");
-  properties["to"] = text_argument("Only up to this time after the start");
-  properties["gpu"] = whole_argument(0, 65535, "Only this GPU, as CUDA numbers it");
-  properties["marks"] = texts_argument("Ranges that are stages, as decode=benchmark_loop", 0);
-}
-
-Json path_argument() {
-  return text_argument("A recording, bundle or metrics.json, relative to the root");
-}
+constexpr const char* kWindowArguments = "steps from to gpu marks";
 
 // A tool: what clients see of it. The answer is in McpTools::answer().
 struct ToolRow {
-  const char* name;
+  std::string_view name;
   const char* description;
-  void (*add_properties)(Json& properties);
+  const char* arguments;  // of its own; those of a part of a recording follow, where it has them
   std::vector<const char*> required;
+  bool has_window = true;
 };
 
 const std::vector<ToolRow>& tool_rows() {
@@ -90,82 +106,45 @@ const std::vector<ToolRow>& tool_rows() {
       {"open",
        "What a recording holds: verdict, capture, GPUs, stages, data quality, and how many rows the "
        "other tools have. A folder that is not a bundle is listed; start with path \".\".",
-       [](Json& properties) {
-         properties["path"] = path_argument();
-         add_window(properties);
-       },
+       "path",
        {"path"}},
       {"findings",
        "What to fix first: findings by largest possible saving, with evidence and advice, where the "
        "time went (ledgers), and rules that could not be checked.",
-       [](Json& properties) {
-         properties["path"] = path_argument();
-         add_window(properties);
-       },
+       "path",
        {"path"}},
       {"steps",
        "Time to first token, time per output token, stages and their steps (median lengths on CPU "
        "and GPU, periods), and their ledgers.",
-       [](Json& properties) {
-         properties["path"] = path_argument();
-         properties["stage"] = text_argument("Only this stage, as decode");
-         properties["durations"] = {{"type", "boolean"},
-                                    {"description", "Also each step's length"}};
-         add_window(properties);
-       },
+       "path stage durations",
        {"path"}},
       {"layers",
        "Passes, layers and parts of the model (qkv, attention, ...), read from the order of kernels; "
        "slow passes and slow layers with their cause.",
-       [](Json& properties) {
-         properties["path"] = path_argument();
-         add_window(properties);
-       },
+       "path",
        {"path"}},
       {"kernels",
        "Kernel families and kernels by total time, per GPU and stage.",
-       [](Json& properties) {
-         properties["path"] = path_argument();
-         properties["stage"] = text_argument("Only kernels launched in this stage");
-         properties["family"] = text_argument("Only this family, as gemm");
-         properties["name"] = text_argument("Only kernels with this text in their name");
-         properties["top"] = whole_argument(1, kMostTop, "Rows; default 20");
-         add_window(properties);
-       },
+       "path stage family name top",
        {"path"}},
       {"explain",
        "What a word (launch_bound, MFU) means, or where a number comes from: value, unit, formula, "
        "sources. The key of a number is the `key` of its row, a dot and the field, as "
        "kernels[0].total_ns.",
-       [](Json& properties) {
-         properties["key"] = text_argument("A word, or the key of a number");
-         properties["path"] = path_argument();
-         add_window(properties);
-       },
+       "key path",
        {"key"}},
       {"compare",
        "Two sides, before and after: verdict (pass, regress, inconclusive or invalid), metrics with "
        "ratios and confidence, and where the difference comes from. One run per side cannot tell "
        "noise from change.",
-       [](Json& properties) {
-         properties["base"] = texts_argument("Recordings or bundles before", 1);
-         properties["candidate"] = texts_argument("Recordings or bundles after", 1);
-         add_window(properties);
-       },
+       "base candidate",
        {"base", "candidate"}},
       {"plan_capture",
        "How to record: commands for an engine. With a path: which kernel launches of that recording "
        "to profile with ncu, and the commands. The commands are for the user to run.",
-       [](Json& properties) {
-         Json engines = Json::array();
-         for (const Recipe& recipe : recipes()) {
-           engines.push_back(recipe.engine);
-         }
-         properties["engine"] = {
-             {"type", "string"}, {"enum", engines}, {"description", "What is to be recorded"}};
-         properties["path"] = path_argument();
-       },
-       {}},
+       "engine path",
+       {},
+       false},
   };
   return kRows;
 }
@@ -174,8 +153,15 @@ const std::vector<ToolRow>& tool_rows() {
 // refuses, and no argument is ignored.
 Json schema_of(const ToolRow& row) {
   Json properties = Json::object();
-  row.add_properties(properties);
-  add_page(properties);
+  const std::string names = fmt::format("{} {} max_tokens continuation", row.arguments,
+                                        row.has_window ? kWindowArguments : "");
+  for (const std::string_view word : split(names, ' ')) {
+    const std::string name(word);
+    const auto own = argument_table().find(fmt::format("{}.{}", row.name, name));
+    if (!name.empty()) {
+      properties[name] = own != argument_table().end() ? *own : argument_table().at(name);
+    }
+  }
   Json schema = Json::object();
   schema["type"] = "object";
   schema["properties"] = std::move(properties);
@@ -378,12 +364,12 @@ SharedJson McpTools::metrics_for(const std::string& path, const Json& arguments)
   }
   SharedJson metrics;
   if (is_own_json(file)) {
-    metrics = load_metrics(file.string(), options, system_).json;
+    metrics = load_metrics({file.string()}, options, system_).json;
   } else {
     refuse_report(file, path);
     // The folder and not the file: a bundle has counters and operators beside its recording.
     const fs::path whole = fs::is_directory(resolved, ignored) ? resolved : file;
-    const Profile made = profile_recording(whole.string(), options, system_);
+    const Profile made = profile_recordings({whole.string()}, options, system_);
     metrics = std::make_shared<Json>(metrics_json(made.analysis));
   }
   kept_.push_front({std::move(key), metrics});
@@ -457,20 +443,14 @@ Json McpTools::capture_plan(const Json& arguments) {
   }
   refuse_report(fs::is_directory(resolved, ignored) ? resolved / layout::kNsysSqlite : resolved,
                 path);
-  const Profile profile = profile_for_plan(resolved.string(), options_of(arguments), system_);
+  const Profile profile = profile_alone({resolved.string()}, options_of(arguments), system_);
   require_plannable(profile, path);
   const RunOptions run_options = run_options_of(compose(std::nullopt, {}));
   NcuTool ncu;
   ncu.path = "ncu";
   const NcuPlan plan = make_plan(run_options, ncu, profile, program_seconds(resolved.string()));
-  std::vector<std::vector<std::string>> commands;
-  const std::vector<SeenMark> seen = seen_marks(*profile.trace);
-  commands.reserve(plan.commands.size());
-  for (std::size_t i = 0; i < plan.commands.size(); ++i) {
-    commands.push_back(build_ncu_cmd(ncu, run_options.ncu, filter_of(plan.commands[i], seen),
-                                     fmt::format("run{}.ncu-rep", i), {"PROGRAM"}));
-  }
-  answer["plan"] = parse_json(plan_json(plan, commands), "the plan");
+  answer["plan"] =
+      parse_json(plan_json(plan, plan_commands(plan, run_options, ncu, profile)), "the plan");
   return answer;
 }
 

@@ -214,8 +214,8 @@ class GroupUses {
     }
   }
 
-  std::vector<GroupUse> finish() {
-    std::vector<GroupUse> groups;
+  std::vector<GroupRow> finish() {
+    std::vector<GroupRow> groups;
     for (auto& [key, use] : uses_) {
       use.sum.forward_layers_with = static_cast<std::int64_t>(use.forward.size());
       groups.push_back(std::move(use.sum));
@@ -225,7 +225,7 @@ class GroupUses {
 
  private:
   struct Use {
-    GroupUse sum;
+    GroupRow sum;
     std::set<std::int64_t> forward;  // layers with a call
   };
   CommunicationLayers layers_;
@@ -233,23 +233,6 @@ class GroupUses {
 };
 
 }  // namespace
-
-std::string ranks_text(const std::vector<std::int64_t>& ranks) {
-  if (ranks.size() < 2) {
-    return ranks.empty() ? "" : fmt::format("{}", ranks[0]);
-  }
-  const std::int64_t step = ranks[1] - ranks[0];
-  for (std::size_t i = 1; i < ranks.size(); ++i) {
-    if (ranks[i] - ranks[i - 1] != step) {
-      return fmt::format("{}", fmt::join(ranks, ", "));
-    }
-  }
-  if (step == 1) {
-    return fmt::format("{}-{}", ranks.front(), ranks.back());
-  }
-  return ranks.size() == 2 ? fmt::format("{}, {}", ranks[0], ranks[1])
-                           : fmt::format("{}-{} by {}", ranks.front(), ranks.back(), step);
-}
 
 Collectives find_collectives(const Trace& trace, const Rules& rules, const Stages& stages,
                              const Attribution& attribution, const Structure& structure,
@@ -294,10 +277,10 @@ Collectives find_collectives(const Trace& trace, const Rules& rules, const Stage
     }
     const std::uint32_t instance = attribution.kernels.instance[row];
     found.launches.push_back(
-        {labels[device], communicator.name, sequence,
-         stages.name_of(instance == kNone ? kNone : stages.instances[instance].stage),
+        {communicator.name, sequence,
+         stages.name_of(instance == kNone ? kNone : stages.instances[instance].stage).text(),
          std::string(trace.strings[kernels.name[row]]), kernels.start_ns[row] - start_ns,
-         duration_ns});
+         duration_ns, labels[device]});
   }
   found.groups = uses.finish();
   found.communicators_by =

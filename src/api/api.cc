@@ -53,7 +53,7 @@ LedgerRow ledger_row(const gpuwhy::LedgerRow& stage) {
 Recording recording_of(const std::string& path, const std::string& rules_file) {
   RecordingOptions options;
   options.rules = rules_file;
-  const Analysis analysis = profile_recording(path, options, this_system()).analysis;
+  const Analysis analysis = profile_recordings({path}, options, this_system()).analysis;
   Recording recording;
   recording.format = analysis.capture.format.name;
   if (analysis.capture.duration_ns > 0) {  // none in a summary, nor where nothing was recorded

@@ -114,8 +114,9 @@ constexpr TableInfo kTables[] = {
     {"requests", "Requests of clients joined to steps: --requests FILE", "requests", requests},
     {"operators", "Operators of a framework by time", "operators",
      [](const Shared& r) -> TableResult {
-       return r->profile.analysis.operators ? table_of(r->profile.analysis.operators->rows)
-                                   : not_there("there are no operators: the recording names none");
+       return r->profile.analysis.operators
+                  ? table_of(r->profile.analysis.operators->rows)
+                  : not_there("there are no operators: the recording names none");
      }},
     {"devices", "The GPUs: busy time, kernels, copies", nullptr, list_of<&Results::devices>},
     {"copies", "Copies by GPU, direction and kind of host memory", nullptr,
@@ -132,9 +133,10 @@ constexpr TableInfo kTables[] = {
      list_of<&Results::host_phases>},
     {"counters", "What ncu measured, launch by launch: --ncu FILE", "counters",
      [](const Shared& r) -> TableResult {
-       return r->profile.analysis.counters ? table_of(r->profile.analysis.counters->kernels)
-                                  : not_there("there are no counters: no file of ncu was given",
-                                              "give it as ncu, or --ncu FILE");
+       return r->profile.analysis.counters
+                  ? table_of(r->profile.analysis.counters->kernels)
+                  : not_there("there are no counters: no file of ncu was given",
+                              "give it as ncu, or --ncu FILE");
      }},
     {"data_quality", "What was imperfect in the recording", "quality",
      list_of<&Results::data_quality>},

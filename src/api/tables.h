@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "analysis/profile.h"
-#include "results/results.h"
 #include "results/columns.h"
+#include "results/results.h"
 #include "session/named_model.h"
 #include "session/recording.h"
 

@@ -270,39 +270,15 @@ constexpr std::array<std::string_view, 27> kEnvironmentPrefixes = {
     "SGLANG_",   "SGL_",       "TLLM_", "TRTLLM_", "TORCH_",      "TORCHINDUCTOR_", "TORCHDYNAMO_",
     "PYTORCH_",  "TRITON_",    "GGML_", "LLAMA_",  "FLASHINFER_", "OMP_",           "MKL_",
     "OPENBLAS_", "OMPI_COMM_", "PMI_",  "UCX_",    "NVSHMEM_",    "TRANSFORMERS_"};
-const std::set<std::string_view> kEnvironmentNames = {"PATH",
-                                                      "LD_LIBRARY_PATH",
-                                                      "LD_PRELOAD",
-                                                      "PYTHONPATH",
-                                                      "VIRTUAL_ENV",
-                                                      "CONDA_DEFAULT_ENV",
-                                                      "TMPDIR",
-                                                      "LANG",
-                                                      "LC_ALL",
-                                                      "RANK",
-                                                      "LOCAL_RANK",
-                                                      "WORLD_SIZE",
-                                                      "LOCAL_WORLD_SIZE",
-                                                      "NODE_RANK",
-                                                      "MASTER_ADDR",
-                                                      "MASTER_PORT",
-                                                      "HF_HOME",
-                                                      "HF_HUB_OFFLINE",
-                                                      "TOKENIZERS_PARALLELISM",
-                                                      "CUBLAS_WORKSPACE_CONFIG",
-                                                      "SLURM_JOB_ID",
-                                                      "SLURM_JOB_NODELIST",
-                                                      "SLURM_JOB_NUM_NODES",
-                                                      "SLURM_NODEID",
-                                                      "SLURM_NTASKS",
-                                                      "SLURM_PROCID",
-                                                      "SLURM_LOCALID",
-                                                      "SLURM_STEP_ID",
-                                                      "SLURM_CPUS_PER_TASK",
-                                                      "SLURM_GPUS_ON_NODE"};
+constexpr std::string_view kEnvironmentNames =
+    "PATH LD_LIBRARY_PATH LD_PRELOAD PYTHONPATH VIRTUAL_ENV CONDA_DEFAULT_ENV TMPDIR LANG "
+    "LC_ALL RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT "
+    "HF_HOME HF_HUB_OFFLINE TOKENIZERS_PARALLELISM CUBLAS_WORKSPACE_CONFIG SLURM_JOB_ID "
+    "SLURM_JOB_NODELIST SLURM_JOB_NUM_NODES SLURM_NODEID SLURM_NTASKS SLURM_PROCID "
+    "SLURM_LOCALID SLURM_STEP_ID SLURM_CPUS_PER_TASK SLURM_GPUS_ON_NODE";
 
 bool is_allowed_variable(std::string_view name) {
-  return kEnvironmentNames.contains(name) ||
+  return std::ranges::count(split(kEnvironmentNames, ' '), name) > 0 ||
          std::any_of(kEnvironmentPrefixes.begin(), kEnvironmentPrefixes.end(),
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }

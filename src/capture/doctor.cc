@@ -110,10 +110,11 @@ Found check_driver(const Facts& facts) {
 Found check_gpus(const Facts& facts) {
   const MachineFacts& machine = facts.machine();
   if (!machine.gpus.empty()) {
-    const auto names = list_of<std::string>(machine.gpus, [&](const GpuFacts& gpu) {
-      return fmt::format(
-          "{}: {} ({})", gpu.index, printable(gpu.name),
-          gpu.memory_bytes ? format_bytes(*gpu.memory_bytes) : "memory shared with the CPU");
+    const auto names = list_of<std::string>(machine.gpus, [&](const MachineGpu& gpu) {
+      return fmt::format("{}: {} ({})", gpu.index, printable(gpu.name),
+                         gpu.memory_bytes
+                             ? format_bytes(static_cast<std::uint64_t>(*gpu.memory_bytes))
+                             : "memory shared with the CPU");
     });
     if (!machine.gpu_problem.empty()) {
       return {kWarn, fmt::format("{}; but {}", fmt::join(names, ", "), machine.gpu_problem),
@@ -188,7 +189,7 @@ Found check_gpu_sharing(const Facts& facts) {
     return {kWarn, "MPS is running: ncu's behaviour under it is undefined",
             "echo quit | nvidia-cuda-mps-control"};
   }
-  if (std::ranges::any_of(machine.gpus, [](const GpuFacts& gpu) { return gpu.mig_enabled; })) {
+  if (std::ranges::any_of(machine.gpus, [](const MachineGpu& gpu) { return gpu.mig_enabled; })) {
     return {kWarn,
             "MIG is on: clocks cannot be locked, and a slice has only part of the GPU's peaks",
             "sudo nvidia-smi -mig 0, if no other user needs the slices"};
@@ -201,10 +202,10 @@ Found check_persistence(const Facts& facts) {
   if (gpus.empty()) {
     return {kSkip, "needs a GPU"};
   }
-  if (std::ranges::any_of(gpus, [](const GpuFacts& gpu) { return !gpu.persistence_enabled; })) {
+  if (std::ranges::any_of(gpus, [](const MachineGpu& gpu) { return !gpu.persistence_enabled; })) {
     return {kSkip, "the driver does not say"};
   }
-  if (std::ranges::all_of(gpus, [](const GpuFacts& gpu) { return *gpu.persistence_enabled; })) {
+  if (std::ranges::all_of(gpus, [](const MachineGpu& gpu) { return *gpu.persistence_enabled; })) {
     return {kOk, "persistence mode is on"};
   }
   return {kWarn, "persistence mode is off: the first CUDA call of each run waits for the driver",

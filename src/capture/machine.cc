@@ -83,10 +83,10 @@ void add_gpu_row(std::string_view line, MachineFacts& facts) {
   if (cells.size() < 6 || !index) {
     return;  // "Unable to determine the device handle ...": the exit code reports it
   }
-  GpuFacts gpu;
-  gpu.index = static_cast<int>(*index);
+  MachineGpu gpu;
+  gpu.index = *index;
   if (const auto mib = whole_number(cells[1])) {
-    gpu.memory_bytes = static_cast<std::uint64_t>(*mib) * kMiB;
+    gpu.memory_bytes = *mib * static_cast<std::int64_t>(kMiB);
   }
   gpu.mig_enabled = is_enabled(cells[2]).value_or(false);
   gpu.persistence_enabled = is_enabled(cells[3]);
@@ -148,7 +148,7 @@ void read_gpu_state(const System& system, MachineFacts& facts) {
   for (const std::string_view line : split(answer.out, '\n')) {
     const auto cells = split(line, ',');
     const auto index = cells.size() == 4 ? whole_number(cells[0]) : std::nullopt;
-    for (GpuFacts& gpu : facts.gpus) {
+    for (MachineGpu& gpu : facts.gpus) {
       if (index && gpu.index == *index) {
         gpu.sm_clock_mhz = whole_number(cells[1]);
         gpu.power_w = whole_number(cells[2]);
@@ -238,9 +238,11 @@ MachineFacts machine_facts(const System& system) {
   }
   facts.distribution = field_after(read_pseudo_file(system.at("/etc/os-release")), "PRETTY_NAME");
   facts.cpu = field_after(read_pseudo_file(system.at("/proc/cpuinfo")), "model name");
-  facts.logical_cpus = static_cast<int>(std::thread::hardware_concurrency());
+  facts.logical_cpus = std::thread::hardware_concurrency();
   const std::string memory = field_after(read_pseudo_file(system.at("/proc/meminfo")), "MemTotal");
-  facts.memory_bytes = static_cast<std::uint64_t>(whole_number(memory).value_or(0)) * kKiB;
+  if (const auto kib = whole_number(memory); kib && *kib > 0) {
+    facts.memory_bytes = *kib * static_cast<std::int64_t>(kKiB);
+  }
   facts.container = container_of(system);
   facts.driver_version =
       driver_version_in(read_pseudo_file(system.at("/proc/driver/nvidia/version")));

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -111,6 +112,17 @@ struct Command {
   }
 };
 
+// A command whose options live as long as it does.
+template <typename Options, typename Run>
+Command command_of(const char* name, const char* summary, std::shared_ptr<Options> options,
+                   Run run) {
+  Command command;
+  command.name = name;
+  command.summary = summary;
+  command.run = [options, run](Context& context) { return run(*options, context); };
+  return command;
+}
+
 // The table, in the order --help shows. Targets of the options live as long as the table.
 std::vector<Command> all_commands();
 
@@ -141,6 +153,11 @@ Command scrub_command();
 Command table_command();
 Command view_command();
 Command watch_command();
+
+struct RecordingPeriod;
+
+// Which part of a server's work is recorded.
+std::vector<Option> period_options(RecordingPeriod& target);
 
 // --json and --quiet, as every reading command has them.
 Option json_option(bool& target);

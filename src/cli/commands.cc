@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "serve/window.h"
 
 namespace gpuwhy {
 
@@ -51,6 +52,26 @@ void share_options(OptionGroup group, std::vector<Option>& options, std::size_t 
 Option shared(OptionGroup group, Option option) {
   option.group = group;
   return option;
+}
+
+std::vector<Option> period_options(RecordingPeriod& target) {
+  constexpr std::int64_t kMostSteps = 1'000'000;
+  constexpr std::int64_t kMostSeconds = 3600;
+  return {
+      at_most(kMostSteps, {"--steps", "N",
+                           "Record N steps by the engine's own count (vLLM, SGLang, TensorRT-LLM)",
+                           &target.num_steps}),
+      at_most(kMostSeconds,
+              {"--seconds", "N", "Record N seconds (default: as long as the client runs)",
+               &target.num_seconds}),
+      at_most(kMostSeconds, {"--after", "SECONDS",
+                             "Begin to record this long after the load began (default: before it)",
+                             &target.after_s}),
+      one_of({"prefill", "decode"},
+             {"--stage", "NAME",
+              "Record prefill or decode steps: the default load is mostly of them, and the "
+              "recording must have them",
+              &target.stage})};
 }
 
 Option json_option(bool& target) {

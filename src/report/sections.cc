@@ -108,7 +108,8 @@ Document with_gpu_parts_in_one(const Results& metrics, Document document) {
     return document;
   }
   const auto is_gone = [&](const Section& section) {
-    return !section.missing.empty() && (find_section(section.id)->places & kNeedsGpu) != 0;
+    return section.id != "gpu" && !section.missing.empty() &&
+           (find_section(section.id)->places & kNeedsGpu) != 0;
   };
   const auto first = std::ranges::find_if(document.sections, is_gone);
   if (first == document.sections.end()) {

@@ -107,10 +107,10 @@ class Conductor {
         return fail(Reason::kServerDied, kRankNotStarted);
       }
       last = answer.status == 0 ? answer.reason : fmt::format("HTTP status {}", answer.status);
-      if (Clock::now() - start >= script_.most_start) {
+      if (Clock::now() - start >= std::chrono::seconds(script_.start_timeout_s)) {
         return fail(Reason::kServerNotReady,
                     fmt::format("{} did not answer with 200 within {} s: {}", script_.ready_url,
-                                script_.most_start.count(), last));
+                                script_.start_timeout_s, last));
       }
       std::this_thread::sleep_for(kBetweenQuestions);
     }
@@ -143,10 +143,10 @@ class Conductor {
     if (argv.empty()) {
       return true;
     }
-    const ProcessResult ended = run_command(argv, script_.most_client);
+    const ProcessResult ended = run_command(argv, std::chrono::seconds(script_.client_timeout_s));
     if (ended.timed_out) {
       return fail(Reason::kClientFailed,
-                  fmt::format("the {} did not end within {} s", what, script_.most_client.count()));
+                  fmt::format("the {} did not end within {} s", what, script_.client_timeout_s));
     }
     if (!ended.succeeded()) {
       wait_for_death();
@@ -209,7 +209,7 @@ class Conductor {
     if (is_recorded && folder &&
         folder->wait(kMostForProfiler, [&] { return is_server_gone_.load(); }).empty()) {
       return fail(Reason::kReportMissing,
-                  fmt::format("the server wrote no trace into {}", script_.traces.string()));
+                  fmt::format("the server wrote no trace into {}", script_.traces));
     }
     return is_recorded;
   }

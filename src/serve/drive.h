@@ -3,7 +3,6 @@
 // A server under load: start, wait until it answers, warm up, record, stop.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -24,7 +23,7 @@ struct DriveScript {
   Process server;          // alone or under a profiler
   bool has_ranks = false;  // it is a launcher, and each rank is under a profiler
   std::string ready_url;   // answers 200 when the server can take requests
-  std::chrono::seconds most_start{600};
+  std::int64_t start_timeout_s = 600;
   std::vector<std::string> warmup;  // a command, before anything is recorded
   RecordingPeriod window;           // which part of the client's load is recorded
   // Start recording: a command of the profiler, then a POST to the server.
@@ -33,11 +32,11 @@ struct DriveScript {
   std::vector<std::string> client;  // a command
   std::string stop_url;
   std::vector<std::string> stop_command;
-  std::filesystem::path traces;  // where the engine itself writes; empty: only the profiler does
+  std::string traces;  // a folder where the engine itself writes; empty: only the profiler does
   std::map<std::string, std::string> client_environment;  // of all commands but the server
-  std::chrono::seconds most_client{3600};
-  std::filesystem::path client_log;  // what warm-up and client print
-  std::filesystem::path events;      // what happened when: a line of JSON each
+  std::int64_t client_timeout_s = 3600;
+  std::string client_log;  // a file: what warm-up and client print
+  std::string events;      // a file: what happened when: a line of JSON each
 };
 
 // Begins the sentence about a server that lost a rank: nsys gave up on its agent.

@@ -73,6 +73,22 @@ bool is_of_stage(const fs::path& file, std::string_view stage) {
 
 }  // namespace
 
+std::vector<std::string> period_words(const RecordingPeriod& wish) {
+  std::vector<std::string> words;
+  const auto add = [&](const char* option, const std::optional<std::int64_t>& number) {
+    if (number) {
+      words.insert(words.end(), {option, fmt::format("{}", *number)});
+    }
+  };
+  add("--steps", wish.num_steps);
+  add("--seconds", wish.num_seconds);
+  add("--after", wish.after_s);
+  if (!wish.stage.empty()) {
+    words.insert(words.end(), {"--stage", wish.stage});
+  }
+  return words;
+}
+
 std::string window_body(const RecordingPeriod& wish, bool is_for_nsys) {
   if (!wish.num_steps) {
     return "{}";

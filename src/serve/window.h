@@ -25,6 +25,9 @@ struct RecordingPeriod {
   std::string stage;                    // that must be in it: prefill or decode; empty: any
 };
 
+// The words of a command line that say the same.
+std::vector<std::string> period_words(const RecordingPeriod& wish);
+
 // The body of the POST that opens the window of an engine's profiler. `is_for_nsys`: the engine
 // only calls cudaProfilerStart.
 std::string window_body(const RecordingPeriod& wish, bool is_for_nsys);

@@ -228,7 +228,7 @@ std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths, co
     std::vector<ComparedRun> of_baseline = baseline_runs(path);
     if (of_baseline.empty()) {
       check_whole(path);
-      runs.push_back({path, load_metrics(path, recording, system).json, inputs_of_bundle(path)});
+      runs.push_back({path, load_metrics({path}, recording, system).json, inputs_of_bundle(path)});
     } else {
       std::move(of_baseline.begin(), of_baseline.end(), std::back_inserter(runs));
     }

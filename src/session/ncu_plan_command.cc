@@ -57,7 +57,7 @@ void require_plannable(const Profile& profile, const std::string& recording) {
 NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const Profile& profile,
                   double program_s) {
   PlanOptions wanted;
-  wanted.top_n = static_cast<std::size_t>(options.common.top_n_kernels);
+  wanted.top_n = static_cast<std::size_t>(options.top_n_kernels);
   wanted.budget_s = options.ncu_budget_s;
   wanted.passes = options.ncu_passes;
   wanted.program_s = program_s;
@@ -85,6 +85,17 @@ NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& 
     filter.marks = marks_of_stages(command.stages, seen).value_or(std::vector<SeenMark>{});
   }
   return filter;
+}
+
+std::vector<std::vector<std::string>> plan_commands(const NcuPlan& plan, const RunOptions& options,
+                                                    const NcuTool& ncu, const Profile& profile) {
+  std::vector<std::vector<std::string>> commands;
+  const std::vector<SeenMark> seen = seen_marks(*profile.trace);
+  for (const PlannedCommand& command : plan.commands) {
+    commands.push_back(build_ncu_cmd(ncu, options.ncu, filter_of(command, seen),
+                                     fmt::format("run{}.ncu-rep", commands.size()), {"PROGRAM"}));
+  }
+  return commands;
 }
 
 double program_seconds(const std::string& recording) {

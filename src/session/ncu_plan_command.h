@@ -22,6 +22,10 @@ NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const Profile& 
 // Translates a planned command to ncu's filters.
 NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& seen);
 
+// The command lines of a plan, with PROGRAM in place of the program.
+std::vector<std::vector<std::string>> plan_commands(const NcuPlan& plan, const RunOptions& options,
+                                                    const NcuTool& ncu, const Profile& profile);
+
 // The time one run of the program took, if the recording is in a bundle that says so; else 0.
 double program_seconds(const std::string& recording);
 

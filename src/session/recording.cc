@@ -247,9 +247,10 @@ std::vector<GpuSpec> gpus_with(const std::string& gpu_name) {
   return gpus;
 }
 
-// Loads the recording, or those of one job, and profiles it alone.
-Profile profile_of(const std::vector<std::string>& paths, const RecordingOptions& options,
-                   const System& system, const ProfileWants& wants) {
+}  // namespace
+
+Profile profile_alone(const std::vector<std::string>& paths, const RecordingOptions& options,
+                      const System& system, const ProfileWants& wants) {
   check_window(options.window);
   check_job_files(paths);
   Rules rules = marked_rules(options, system);  // a mistake in a file of rules shows at once
@@ -292,6 +293,8 @@ Profile profile_of(const std::vector<std::string>& paths, const RecordingOptions
   }
   return made;
 }
+
+namespace {
 
 // The file of --requests, read before the recording: a mistake in it shows at once.
 std::optional<RequestEvidence> requests_of(const RecordingOptions& options, PassTimer* timer) {
@@ -341,11 +344,6 @@ void use_secret_rules(const std::string& file, const System& system) {
   }
 }
 
-Profile profile_recording(const std::string& path, const RecordingOptions& options,
-                          const System& system, const ProfileWants& wants) {
-  return profile_recordings({path}, options, system, wants);
-}
-
 Profile profile_recordings(const std::vector<std::string>& paths, const RecordingOptions& given,
                            const System& system, const ProfileWants& wants) {
   RecordingOptions options = given;
@@ -358,7 +356,7 @@ Profile profile_recordings(const std::vector<std::string>& paths, const Recordin
   if (evidence.requests && is_of_bundle) {
     evidence.requests->requests.is_on_server_host = true;  // `run` started both
   }
-  Profile made = profile_of(paths, options, system, wants);
+  Profile made = profile_alone(paths, options, system, wants);
   std::vector<std::string> counters = options.ncu;
   for (std::size_t i = 0; options.ncu.empty() && i < paths.size(); ++i) {
     const std::vector<std::string> found = counters_in(paths[i]);
@@ -378,25 +376,11 @@ Profile profile_recordings(const std::vector<std::string>& paths, const Recordin
   return made;
 }
 
-Profile profile_alone(const std::vector<std::string>& paths, const RecordingOptions& options,
-                      const System& system, const ProfileWants& wants) {
-  return profile_of(paths, options, system, wants);
-}
-
-Profile profile_for_plan(const std::string& path, const RecordingOptions& options,
-                         const System& system) {
-  return profile_of({path}, options, system, {});
-}
-
-TraceOutline outline_recording(const std::string& path) {
-  return outline_trace(recording_in(path));
-}
-
 TraceOutline outline_recordings(const std::vector<std::string>& paths) {
   check_job_files(paths);
-  TraceOutline outline = outline_recording(paths.front());
+  TraceOutline outline = outline_trace(recording_in(paths.front()));
   for (std::size_t i = 1; i < paths.size(); ++i) {
-    outline.add(outline_recording(paths[i]));
+    outline.add(outline_trace(recording_in(paths[i])));
   }
   return outline;
 }
@@ -410,11 +394,6 @@ bool is_own_document(const std::filesystem::path& file, std::string_view schema)
   std::string head(kHead, '\0');
   std::ifstream(file, std::ios::binary).read(head.data(), kHead);
   return head.find(fmt::format("\"{}", schema)) != std::string::npos;
-}
-
-LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& options,
-                           const System& system, bool has_timeline) {
-  return load_metrics(std::vector{path}, options, system, has_timeline);
 }
 
 LoadedMetrics load_metrics(const std::vector<std::string>& paths, const RecordingOptions& options,
@@ -456,7 +435,7 @@ LoadedMetrics load_metrics(const std::vector<std::string>& paths, const Recordin
   if (has_timeline && is_bundle && !recording_of_bundle(path).empty()) {
     ProfileWants wants;
     wants.has_timeline = true;
-    loaded.profile = profile_of({path}, options, system, wants);
+    loaded.profile = profile_alone({path}, options, system, wants);
   }
   return loaded;
 }

@@ -58,31 +58,24 @@ Rules recording_rules(const std::string& file, const System& system);
 // The rows of secrets in the same file count from now on. Throws kUsage.
 void use_secret_rules(const std::string& file, const System& system);
 
-// Loads a recording, through nsys if it is a report, out of its bundle if it is one; profiles it,
-// and completes the profile with the counters and the table of operators that are given or are in
-// the bundle. Throws kEnvironment where that needs more than the limit on memory; a limit that is
-// met by a coarser timeline is a diagnostic.
-Profile profile_recording(const std::string& path, const RecordingOptions& options,
-                          const System& system, const ProfileWants& wants = {});
-
-// The same for the files of one job, each with some of its ranks, read as one recording.
+// Loads a recording, or those of one job, each with some of its ranks, as one: through nsys if it
+// is a report, out of its bundle if it is one. Profiles it, and completes the profile with the
+// counters and the table of operators that are given or are in the bundle. Throws kEnvironment
+// where that needs more than the limit on memory; a limit that is met by a coarser timeline is a
+// diagnostic.
 Profile profile_recordings(const std::vector<std::string>& paths, const RecordingOptions& options,
                            const System& system, const ProfileWants& wants = {});
 
-// What the recordings of one job alone show: no counters, no findings.
+// What the recordings alone show: no counters, no findings. For plans, and for `explain`, which
+// needs the rows.
 Profile profile_alone(const std::vector<std::string>& paths, const RecordingOptions& options,
-                      const System& system, const ProfileWants& wants);
-
-// The same of one recording. For plans, and for `explain`, which needs its rows.
-Profile profile_for_plan(const std::string& path, const RecordingOptions& options,
-                         const System& system);
+                      const System& system, const ProfileWants& wants = {});
 
 // The options --mark and --step whose ranges are not in the recording.
 std::set<std::string> unused_marks(const Rules& rules, const Trace& trace);
 
-// What a recording holds, as far as that is known without reading it: not of a report.
-TraceOutline outline_recording(const std::string& path);
-// The same for all files of one job together.
+// What the recordings of one job hold together, as far as that is known without reading them: not
+// of a report.
 TraceOutline outline_recordings(const std::vector<std::string>& paths);
 
 // metrics.json, with a timeline where one was asked for and the recording is there.
@@ -96,12 +89,8 @@ struct LoadedMetrics {
 // say, whatever it is called.
 bool is_own_document(const std::filesystem::path& file, std::string_view schema);
 
-// metrics.json of a bundle or file, or made of a recording. `has_timeline` also profiles the
-// recording of a bundle, where it holds one.
-LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& options,
-                           const System& system, bool has_timeline = false);
-
-// The same for the files of one job: made of their recordings if there are several.
+// metrics.json of a bundle or file, or made of a recording, or of those of one job. `has_timeline`
+// also profiles the recording of a bundle, where it holds one.
 LoadedMetrics load_metrics(const std::vector<std::string>& paths, const RecordingOptions& options,
                            const System& system, bool has_timeline = false);
 

@@ -157,8 +157,9 @@ void choose_server_gate(RunSetup& setup, const System& system) {
 }
 
 RunSetup make_setup(const RunRequest& request, Config composed, const System& system,
-                    std::vector<std::string>& notes) {
+                    std::vector<std::string> notes) {
   RunSetup setup;
+  setup.notes = std::move(notes);
   setup.config = std::make_shared<const Config>(std::move(composed));
   const Config& config = *setup.config;
   setup.options = run_options_of(config);
@@ -170,7 +171,7 @@ RunSetup make_setup(const RunRequest& request, Config composed, const System& sy
   add_marks(setup.stage_marks, {}, setup.rules);
   setup.rank = launched_rank(system);
   if (setup.rank) {
-    choose_rank_passes(*setup.rank, setup.options, notes);
+    choose_rank_passes(*setup.rank, setup.options, setup.notes);
   }
   setup.target = target_workload_of(config, system, !request.command.empty());
   setup.has_placeholders = request.command.empty();
@@ -183,7 +184,7 @@ RunSetup make_setup(const RunRequest& request, Config composed, const System& sy
   setup.work_argv = build_work_argv(system, setup.options.workload, command);
   if (request.server.is_wanted()) {
     setup.server = server_setup_of(request.server, config, command);
-    fit_to_engine(setup.work_argv, *setup.server, notes);
+    fit_to_engine(setup.work_argv, *setup.server, setup.notes);
     choose_server_gate(setup, system);
   }
   check_server_options(request, setup);
@@ -226,7 +227,7 @@ std::optional<Profile> planned_recording(const RunRequest& request, const RunSet
   RecordingOptions options;
   options.rules = rules_of(request, setup.options);
   options.marks = stage_marks(request);
-  Profile profile = profile_for_plan(request.plan, options, system);
+  Profile profile = profile_alone({request.plan}, options, system);
   if (!profile.trace || profile.trace->kernels.size() == 0) {
     throw Error(ErrorKind::kContract,
                 fmt::format("{}: {} holds no kernel to plan for", code_of(Reason::kNoKernels),
@@ -366,8 +367,7 @@ Config config_of(const RunRequest& request, std::vector<std::string>& notes) {
   return config;
 }
 
-PreparedRun prepare_run(const RunRequest& given, const System& system) {
-  PreparedRun run;
+RunSetup prepare_run(const RunRequest& given, const System& system) {
   RunRequest request = given;
   if (!request.server.command.empty()) {
     if (!request.command.empty()) {
@@ -375,13 +375,14 @@ PreparedRun prepare_run(const RunRequest& given, const System& system) {
     }
     request.command = split_command(request.server.command);
   }
-  Config config = config_of(request, run.notes);
+  std::vector<std::string> notes;
+  Config config = config_of(request, notes);
   check_manifest(config);
-  run.setup = make_setup(request, std::move(config), system, run.notes);
-  run.setup.planned_from = planned_recording(request, run.setup, system);
-  const std::vector<std::string>& composed = run.setup.config->notes;
-  run.notes.insert(run.notes.end(), composed.begin(), composed.end());
-  return run;
+  RunSetup setup = make_setup(request, std::move(config), system, std::move(notes));
+  setup.planned_from = planned_recording(request, setup, system);
+  const std::vector<std::string>& composed = setup.config->notes;
+  setup.notes.insert(setup.notes.end(), composed.begin(), composed.end());
+  return setup;
 }
 
 Json run_facts(const RunSetup& setup, const std::optional<ProcessFiles>& seen, const Json& source) {
@@ -392,17 +393,16 @@ Json run_facts(const RunSetup& setup, const std::optional<ProcessFiles>& seen, c
   return facts;
 }
 
-RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, const System& system,
+RunOutcome execute_run(const RunSetup& setup, const RunRequest& request, const System& system,
                        Progress& progress) {
-  const RunSetup& setup = prepared.setup;
   const Config& config = *setup.config;
   const auto now = std::chrono::system_clock::now();
-  const std::filesystem::path& directory = setup.options.common.artifacts_dir;
+  const std::filesystem::path& directory = setup.options.artifacts_dir;
   const Artifacts artifacts =
       setup.rank ? create_rank_bundle(directory, *setup.rank) : Artifacts::create(directory, now);
   artifacts.write(layout::kRunning,
                   running_text(session_name(artifacts), scratch_folder(artifacts, system)));
-  for (const std::string& note : prepared.notes) {
+  for (const std::string& note : setup.notes) {
     progress.note(note);
   }
   const InterruptCounter interrupts([scratch = scratch_folder(artifacts, system)] {

@@ -29,12 +29,6 @@ struct RunRequest {
   std::vector<std::string> words;      // all of it but `out` and `file`, as words of gpuwhy run
 };
 
-// A run whose configuration, program and tools were checked, but which has not started.
-struct PreparedRun {
-  RunSetup setup;
-  std::vector<std::string> notes;  // sentences for the user
-};
-
 // How a run ended.
 struct RunOutcome {
   int code = 0;  // an ExitCode
@@ -50,13 +44,13 @@ struct RunOutcome {
 Config config_of(const RunRequest& request, std::vector<std::string>& notes);
 
 // Checks everything that can be checked before the program starts. Throws kUsage, kEnvironment.
-PreparedRun prepare_run(const RunRequest& request, const System& system);
+RunSetup prepare_run(const RunRequest& request, const System& system);
 
 // {"gpuwhy", "machine", "program"}, as env.json has them.
 Json run_facts(const RunSetup& setup, const std::optional<ProcessFiles>& seen, const Json& source);
 
 // All passes, the report and the manifest: one run, one bundle.
-RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, const System& system,
+RunOutcome execute_run(const RunSetup& setup, const RunRequest& request, const System& system,
                        Progress& progress);
 
 }  // namespace gpuwhy

@@ -116,10 +116,21 @@ void read_passes(const SettingsReader& reader, RunOptions& options) {
 
 }  // namespace
 
-RunOptions run_options_of(const Config& config) {
+RunOptions common_options_of(const Config& config) {
   const SettingsReader reader(config);
   RunOptions options;
-  options.common = options_of(config);
+  // It chose presets when the configuration was composed.
+  if (const std::string mode = reader.text("run.mode"); mode != "deep" && mode != "light") {
+    reader.fail("run.mode", "deep or light");
+  }
+  options.top_n_kernels = reader.whole_from("run.top_n_kernels", 1);
+  options.artifacts_dir = reader.text("artifacts.dir");
+  return options;
+}
+
+RunOptions run_options_of(const Config& config) {
+  const SettingsReader reader(config);
+  RunOptions options = common_options_of(config);
   read_passes(reader, options);
   options.captured_ranks = ranks_of(config);
   is_captured(options.captured_ranks, 0);  // a typing error must fail on every rank

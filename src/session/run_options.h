@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,7 +13,6 @@
 #include "capture/supervise.h"
 #include "capture/trigger.h"
 #include "capture/workload.h"
-#include "config/options.h"
 
 namespace gpuwhy {
 
@@ -19,7 +20,8 @@ struct Config;
 
 // A configuration as the passes of a run need it: the plain structs of capture/, filled in.
 struct RunOptions {
-  Options common;
+  std::int64_t top_n_kernels = 0;
+  std::filesystem::path artifacts_dir;
   bool has_baseline = false;
   bool has_operators = false;
   bool has_nsys = false;
@@ -41,6 +43,9 @@ struct RunOptions {
   NsysSettings nsys;
   NcuSettings ncu;
 };
+
+// Of these only the first two, which commands need that run nothing. Throws kUsage.
+RunOptions common_options_of(const Config& config);
 
 // Throws kUsage.
 RunOptions run_options_of(const Config& config);

@@ -16,7 +16,7 @@
 #include "capture/launcher.h"
 #include "capture/machine.h"
 #include "capture/system.h"
-#include "fleet/summary/rank_summary.h"
+#include "results/rank_summary.h"
 #include "session/model_target.h"
 #include "session/run_options.h"
 #include "session/server_setup.h"
@@ -67,6 +67,7 @@ struct RunSetup {
   std::optional<ServerSetup> server;  // empty: the program ends by itself
   // A recording to plan ncu from, in place of this run's own. Its numbers stay out of this run.
   std::optional<Profile> planned_from;
+  std::vector<std::string> notes = {};  // sentences for the user
 };
 
 // One invocation of ncu.

@@ -40,38 +40,11 @@ std::pair<std::string, std::string> absence(const RunSetup& setup,
           : broken->next};
 }
 
-template <typename Number>
-std::optional<std::int64_t> whole_number(const std::optional<Number>& number) {
-  return number ? std::optional(static_cast<std::int64_t>(*number)) : std::nullopt;
-}
-
-// Of the machine, what a reader of figures asks for. Names of hosts stay in env.json.
-Environment environment_of(const MachineFacts& machine) {
-  Environment environment;
-  environment.distribution = machine.distribution;
-  environment.kernel = machine.kernel;
-  environment.architecture = machine.architecture;
-  environment.cpu = machine.cpu;
-  environment.logical_cpus = machine.logical_cpus;
-  if (machine.memory_bytes != 0) {
-    environment.memory_bytes = static_cast<std::int64_t>(machine.memory_bytes);
-  }
-  environment.container = machine.container;
-  environment.driver_version = machine.driver_version;
-  for (const GpuFacts& gpu : machine.gpus) {
-    environment.gpus.push_back({gpu.index, gpu.name, whole_number(gpu.memory_bytes),
-                                gpu.mig_enabled, gpu.persistence_enabled, gpu.sm_clock_mhz,
-                                gpu.power_w, gpu.temperature_c});
-  }
-  environment.gpu_processes = whole_number(machine.gpu_processes);
-  return environment;
-}
-
 FindingFacts machine_findings(const MachineFacts& machine) {
   FindingFacts facts;
   facts.has_gpu = !machine.gpus.empty();
   facts.num_other_gpu_users = machine.gpu_processes;
-  for (const GpuFacts& gpu : machine.gpus) {
+  for (const MachineGpu& gpu : machine.gpus) {
     if (gpu.persistence_enabled) {
       facts.keeps_clocks = facts.keeps_clocks.value_or(true) && *gpu.persistence_enabled;
     }
@@ -162,10 +135,9 @@ Results write_run_report(const RunSetup& setup, PassRunner& runner,
   folder.directory = artifacts.root();
   folder.beside = files_beside(artifacts);
   folder.trace_budget_bytes = options.has_trace ? kTraceBudgetBytes : 0;
-  folder.kernel_rows = static_cast<std::size_t>(setup.options.common.top_n_kernels);
+  folder.kernel_rows = static_cast<std::size_t>(setup.options.top_n_kernels);
   folder.may_lack_exports = true;  // a full disk must not cost the report
-  folder.run = {environment_of(setup.machine), contract_of(breaches), std::nullopt,
-                runner.command_line()};
+  folder.run = {setup.machine, contract_of(breaches), std::nullopt, runner.command_line()};
   if (results.baseline.duration_ns > 0) {
     folder.run.program_ns = results.baseline.duration_ns;
   }

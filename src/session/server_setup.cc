@@ -171,16 +171,12 @@ PassCommand driven(const CommandInputs& inputs, const std::string& folder, PassC
     argv.emplace_back("--ranks");
   }
   // The unprofiled pass has the same window: its times are for comparison.
-  const RecordingPeriod& wish = server.window;
-  const auto add_number = [&](const char* option, std::optional<std::int64_t> number) {
-    add(option, number ? fmt::format("{}", *number) : "");
-  };
-  add_number("--seconds", wish.num_seconds);
-  add_number("--after", wish.after_s);
-  if (window.has_post) {
-    add_number("--steps", wish.num_steps);
-    add("--stage", wish.stage);
+  RecordingPeriod wish = server.window;
+  if (!window.has_post) {
+    wish = {{}, wish.num_seconds, wish.after_s, ""};
   }
+  const std::vector<std::string> period = period_words(wish);
+  argv.insert(argv.end(), period.begin(), period.end());
   add("--client-log", (out / layout::kClientLog).string());
   add("--events", (out / layout::kDrive).string());
   // What a pass adds to the environment is the server's alone: the client gets the values of

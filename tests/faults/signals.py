@@ -67,7 +67,7 @@ def main(asked, scratch):
     commands = {command.name: command for command in common.commands(program, asked.workload, scratch)}
     commands = [commands[name] for name in ("run", "analyze --out", "scrub")] + [
         # It writes into its working directory.
-        common.Command("report chrome", [program, "report", recording, "--format", "chrome"],
+        common.Command("export chrome", [program, "export", recording, "--format", "chrome"],
                        verify=lambda folder: common.is_whole(folder / "trace.json")),
         common.Command("report html > file", [program, "report", recording, "--format", "html"], verify=lambda folder: None)]
     jobs = []

@@ -187,19 +187,20 @@ std::optional<Verdict::Top> top_of(const std::vector<Finding>& findings) {
 }
 
 // Why there are no figures, where that is what a finding says: its place, or nowhere.
-Verdict no_figures(const Findings& findings, FindingId blocker, std::string sentence) {
-  const auto at = std::ranges::find(findings.found, blocker, &Finding::id);
+Verdict no_figures(const std::vector<Finding>& findings, FindingId blocker, std::string sentence) {
+  const auto at = std::ranges::find(findings, blocker, &Finding::id);
   Verdict verdict{Verdict::Kind::kNoFigures, "", std::move(sentence)};
-  if (at != findings.found.end()) {
-    verdict.told = static_cast<std::size_t>(at - findings.found.begin());
+  if (at != findings.end()) {
+    verdict.told = static_cast<std::size_t>(at - findings.begin());
   }
   return verdict;
 }
 
 // The same of a finding that says it best; nullopt: nothing was found that takes all meaning from
 // the figures.
-std::optional<Verdict> no_meaning(const Findings& findings, std::initializer_list<FindingId> ids) {
-  for (const Finding& finding : findings.found) {
+std::optional<Verdict> no_meaning(const std::vector<Finding>& findings,
+                                  std::initializer_list<FindingId> ids) {
+  for (const Finding& finding : findings) {
     if (finding.is_blocker && std::ranges::count(ids, finding.id) > 0) {
       return no_figures(findings, finding.id,
                         with_capital(finding.sentence) + ". It says nothing about speed.");
@@ -212,7 +213,7 @@ std::optional<Verdict> no_meaning(const Findings& findings, std::initializer_lis
 
 Verdict verdict_of(const Analysis& analysis) {
   const CaptureInfo& capture = analysis.capture;
-  const Findings& findings = analysis.findings;
+  const std::vector<Finding>& findings = analysis.findings;
   const auto without_kernels = [&](std::string sentence) {
     return no_figures(findings, FindingId::kNoGpuActivity, std::move(sentence));
   };
@@ -281,7 +282,7 @@ Verdict verdict_of(const Analysis& analysis) {
       analysis.devices.begin(), analysis.devices.end(),
       [](const DeviceRow& a, const DeviceRow& b) { return a.busy_ns < b.busy_ns; });
   Verdict verdict = verdict_on(analysis, busiest->device);
-  verdict.top = top_of(findings.found);
+  verdict.top = top_of(findings);
   return verdict;
 }
 

@@ -9,6 +9,7 @@
 
 #include "analysis/collectives.h"
 #include "analysis/rank_names.h"
+#include "analysis/rank_rows.h"
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
@@ -22,7 +23,6 @@
 #include "cli/recording_options.h"
 #include "export/event_walk.h"
 #include "fleet/merge/job_report.h"
-#include "fleet/summary/summarise.h"
 #include "ingest/ingest.h"
 #include "report/fleet.h"
 #include "report/sections.h"
@@ -113,9 +113,8 @@ std::string job_text(const Profile& profile, const RankIdentity& identity,
   if (!profile.trace) {
     return "";
   }
-  const SharedJson job = fleet_json(
-      report_job(summarise_ranks(profile.analysis, rank_details(profile), identity)), {});
-  Document document = fleet_document(*job, 1);
+  Document document = fleet_document(
+      report_job(summarise_ranks(profile.analysis, rank_details(profile), identity)), 1);
   document.title.clear();
   document.sections.resize(1);
   document.sections[0].id = "ranks";  // a section among others, with its heading
@@ -249,9 +248,9 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
 
 Command analyze_command() {
   auto options = std::make_shared<AnalyzeOptions>();
-  Command command;
-  command.name = "analyze";
-  command.summary = "Analyze a recording: findings, stages, where time went, kernels";
+  Command command =
+      command_of("analyze", "Analyze a recording: findings, stages, where time went, kernels",
+                 options, run_analyze);
   command.options = {
       required({"FILE", "", recording_kinds(true) + ", or a bundle; several: ranks of one job",
                 &options->files}),
@@ -293,7 +292,6 @@ Command analyze_command() {
       "  gpuwhy analyze rank0.sqlite rank1.sqlite --model llama_3_1_8b\n"
       "  gpuwhy analyze run.sqlite --requests requests.jsonl --slo ttft=500ms,itl=50ms\n"
       "  gpuwhy analyze huge.sqlite --memory-need\n";
-  command.run = [options](Context& context) { return run_analyze(*options, context); };
   return command;
 }
 

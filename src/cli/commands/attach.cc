@@ -18,7 +18,6 @@
 #include "capture/supervise.h"
 #include "capture/workload.h"
 #include "cli/command.h"
-#include "cli/window_options.h"
 #include "session/model_target.h"
 #include "session/recording.h"
 #include "session/server_setup.h"
@@ -80,7 +79,7 @@ int analyze_files(const std::vector<std::filesystem::path>& files,
 // Whether the recording holds what was asked for.
 int check_files(const AttachCommandOptions& options, Context& context) {
   std::map<std::string, std::int64_t> instances;
-  for (const StageRow& stage : load_metrics(options.out, {}, context.system).metrics.stages) {
+  for (const StageRow& stage : load_metrics({options.out}, {}, context.system).metrics.stages) {
     instances[stage.stage.text()] = stage.num_instances;
   }
   int code = kExitOk;
@@ -128,17 +127,13 @@ int run_attach(AttachCommandOptions options, Context& context) {
 Command attach_command() {
   auto options = std::make_shared<AttachCommandOptions>();
   AttachOptions& attach = options->attach;
-  Command command;
-  command.name = "attach";
-  command.summary = "Record a running server by its engine's profiler, and analyze it";
+  Command command =
+      command_of("attach", "Record a running server by its engine's profiler, and analyze it",
+                 options, run_attach);
   command.options = {
       required({"URL", "", "Address of the server, as http://127.0.0.1:8000", &attach.url}),
       required(
           {"--traces", "DIR", "Folder into which the engine writes its traces", &options->traces}),
-      window_seconds_option(attach.wish),
-      window_steps_option(attach.wish),
-      window_after_option(attach.wish),
-      window_stage_option(attach.wish),
       {"--client", "COMMAND",
        "Send this load, and record as long as it runs (default: record 10 s of what comes); {url} and "
        "{requests} are filled in",
@@ -153,11 +148,11 @@ Command attach_command() {
        &attach.body},
       {"-o,--out", "DIR", "Folder for the report", &options->out},
   };
+  command.add(period_options(attach.wish));
   command.examples =
       "  gpuwhy attach http://127.0.0.1:8000 --traces /tmp/vllm-traces --seconds 5\n"
       "  gpuwhy attach http://127.0.0.1:8000 --traces /tmp/vllm-traces --client 'gpuwhy load {url} -o {requests}'\n"
       "  gpuwhy attach http://127.0.0.1:30000 --traces /tmp/sglang --steps 20\n";
-  command.run = [options](Context& context) { return run_attach(*options, context); };
   return command;
 }
 

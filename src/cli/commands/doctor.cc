@@ -14,10 +14,10 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "config/compose.h"
-#include "config/options.h"
 #include "session/engine_version.h"
 #include "session/machine_json.h"
 #include "session/memory_fit.h"
+#include "session/run_options.h"
 
 namespace gpuwhy {
 namespace {
@@ -99,8 +99,8 @@ void print(const Diagnosis& diagnosis, Console& console) {
 }
 
 int run_doctor(const DoctorOptions& options, Context& context) {
-  const Options configured = options_of(compose(user_file(options.file), options.overrides));
-  Diagnosis diagnosis = diagnose(context.system, configured.artifacts_dir);
+  const RunOptions run = common_options_of(compose(user_file(options.file), options.overrides));
+  Diagnosis diagnosis = diagnose(context.system, run.artifacts_dir);
   diagnosis.checks.push_back(check_engines(context.system));
   diagnosis.checks.push_back(
       {"analysis_memory", CheckStatus::kOk, largest_recording(context.system), ""});
@@ -116,16 +116,15 @@ int run_doctor(const DoctorOptions& options, Context& context) {
 
 Command doctor_command() {
   auto options = std::make_shared<DoctorOptions>();
-  Command command;
-  command.name = "doctor";
-  command.summary = "Check what a capture needs: tools, driver, permissions, space";
+  Command command =
+      command_of("doctor", "Check what a capture needs: tools, driver, permissions, space", options,
+                 run_doctor);
   command.options = {
       json_option(options->json),
       {"--strict", "", "Exit with 5 when a check fails", &options->strict},
       config_option(options->file),
       override_option(options->overrides),
   };
-  command.run = [options](Context& context) { return run_doctor(*options, context); };
   return command;
 }
 

@@ -232,7 +232,7 @@ std::string source_rows_text(const ExplainOptions& options, const std::vector<Pa
   try {
     std::optional<Profile> made;
     if (!loaded.profile) {
-      made = profile_for_plan(options.file, options.recording, system);
+      made = profile_alone({options.file}, options.recording, system);
     }
     const Profile& profile = made ? *made : *loaded.profile;
     if (!profile.trace) {
@@ -306,7 +306,7 @@ int explain_key(const ExplainOptions& options, Context& context) {
   if (const Term* term = find_term(options.key)) {
     const std::size_t width = context.console.width();
     context.console.out(term_text(*term, width));
-    const LoadedMetrics loaded = load_metrics(options.file, options.recording, context.system);
+    const LoadedMetrics loaded = load_metrics({options.file}, options.recording, context.system);
     const std::string here = findings_text(
         loaded, [&](std::size_t i) { return word_of(loaded.metrics.findings[i].id) == term->name; },
         width);
@@ -316,7 +316,7 @@ int explain_key(const ExplainOptions& options, Context& context) {
     return kExitOk;
   }
   const std::vector<PathStep> path = parse_path(options.key);
-  const LoadedMetrics loaded = load_metrics(options.file, options.recording, context.system);
+  const LoadedMetrics loaded = load_metrics({options.file}, options.recording, context.system);
   if (loaded.profile) {
     say_how_read(*loaded.profile, context.console);
   }
@@ -393,7 +393,7 @@ void print_topic(const Topic& topic, bool is_json, Console& console) {
 int explain_json(const ExplainOptions& options, Context& context) {
   const bool has_file = options.words.size() == 2;
   const SharedJson metrics =
-      has_file ? load_metrics(options.words[0], options.recording, context.system).json : nullptr;
+      has_file ? load_metrics({options.words[0]}, options.recording, context.system).json : nullptr;
   Json document = json_document("explain", 1);
   document.update(explanation(options.words.back(), has_file ? *metrics : Json()));
   context.console.out(to_json_text(document));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // gpuwhy export: a recording for the tools people already use.
-#include "cli/commands/export.h"
-
 #include <memory>
 
 #include <fmt/format.h>
@@ -10,11 +8,23 @@
 #include "base/exit_code.h"
 #include "base/units.h"
 #include "cli/recording_options.h"
+#include "export/event_walk.h"
 #include "ingest/ingest.h"
+#include "session/recording.h"
 #include "session/trace_files.h"
 
 namespace gpuwhy {
+namespace {
 
+struct ExportRequest {
+  std::vector<std::string> files;  // one recording, or those of one job
+  std::string format = "pftrace";
+  std::string out;  // empty: the format's own name, in the working directory
+  std::uint64_t budget_bytes = kTraceBudgetBytes;
+  RecordingOptions recording;
+};
+
+// Loads, analyses and writes; prints the path, and on standard error what was left out.
 int run_export(const ExportRequest& options, Context& context) {
   ProfileWants wants;
   wants.has_export = true;
@@ -41,11 +51,13 @@ int run_export(const ExportRequest& options, Context& context) {
   return kExitOk;
 }
 
+}  // namespace
+
 Command export_command() {
   auto options = std::make_shared<ExportRequest>();
-  Command command;
-  command.name = "export";
-  command.summary = "Convert a recording for Perfetto, pprof, Chrome or data tools";
+  Command command =
+      command_of("export", "Convert a recording for Perfetto, pprof, Chrome or data tools", options,
+                 run_export);
   command.options = {
       required({"FILE", "", recording_kinds(false) + ", or a bundle; several: ranks of one job",
                 &options->files}),
@@ -66,7 +78,6 @@ Command export_command() {
       "  gpuwhy export run.sqlite\n"
       "  gpuwhy export gpuwhy-runs/20261115-101500 --format pprof --out kernels.pb.gz\n"
       "  gpuwhy export run.sqlite --format parquet --out tables\n";
-  command.run = [options](Context& context) { return run_export(*options, context); };
   return command;
 }
 

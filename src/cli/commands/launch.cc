@@ -85,7 +85,7 @@ int run_launch(const LaunchCommandOptions& options, Context& context) {
   argv.insert(argv.end(), options.command.begin(), options.command.end());
   const std::string run_id = new_run_id(context.system);
   const std::filesystem::path folder =
-      options.out.empty() ? run.common.artifacts_dir : std::filesystem::path(options.out);
+      options.out.empty() ? run.artifacts_dir : std::filesystem::path(options.out);
   context.console.out(fmt::format("export {}={}\n{}\ngpuwhy merge {}\n", kRunIdVariable,
                                   printable(shell_text({run_id})), printable(shell_text(argv)),
                                   printable(shell_text({(folder / run_id).string()}))));

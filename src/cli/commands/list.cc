@@ -17,10 +17,10 @@
 #include "cli/json_output.h"
 #include "config/compose.h"
 #include "config/embedded.h"
-#include "config/options.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
 #include "report/section_parts.h"
+#include "session/run_options.h"
 
 namespace gpuwhy {
 namespace {
@@ -247,7 +247,7 @@ Json json_of(const Config& config) {
 
 int run_show(const ShowOptions& options, Context& context) {
   const Config config = compose(user_file(options.file), options.overrides);
-  options_of(config);  // what would stop a run stops here
+  common_options_of(config);  // what would stop a run stops here
   if (options.json) {
     context.console.out(to_json_text(json_of(config)));
     return kExitOk;
@@ -278,9 +278,9 @@ std::vector<std::string> likely_overrides() {
 
 Command config_command() {
   auto options = std::make_shared<ShowOptions>();
-  Command command;
-  command.name = "config";
-  command.summary = "Print the configuration of a run with these arguments, as YAML";
+  Command command =
+      command_of("config", "Print the configuration of a run with these arguments, as YAML",
+                 options, run_show);
   command.options = {
       {"--origin", "", "Print the origin of each value", &options->origin},
       config_option(options->file),
@@ -290,7 +290,6 @@ Command config_command() {
   command.examples =
       "  gpuwhy list config run.mode=light --origin\n"
       "  gpuwhy list config profiling/ncu=deep 'pipeline.nsys.trace=[cuda, nvtx]'\n";
-  command.run = [options](Context& context) { return run_show(*options, context); };
   return command;
 }
 
@@ -315,13 +314,12 @@ Command list_command() {
   }
   what.help = fmt::format("One of: {}", fmt::join(what.choices, ", "));
   what.is_required = true;
-  Command command;
-  command.name = "list";
-  command.summary = "List what this build knows: models, GPUs, presets, configuration";
+  Command command =
+      command_of("list", "List what this build knows: models, GPUs, presets, configuration",
+                 options, run_list);
   command.options = {what};
   add_output_options(command, options->output);
   command.subcommands = {config_command()};
-  command.run = [options](Context& context) { return run_list(*options, context); };
   return command;
 }
 

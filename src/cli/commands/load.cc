@@ -63,9 +63,9 @@ int run_load_command(const LoadCommandOptions& options, Context& context) {
 Command load_command() {
   auto options = std::make_shared<LoadCommandOptions>();
   LoadOptions& load = options->load;
-  Command command;
-  command.name = "load";
-  command.summary = "Send requests to a server and write when each token arrived";
+  Command command =
+      command_of("load", "Send requests to a server and write when each token arrived", options,
+                 run_load_command);
   command.options = {
       required({"URL", "", "Address of the server, as http://127.0.0.1:8000", &load.url}),
       at_most(1'000'000, {"--requests", "N", "Requests to send", &load.num_requests}),
@@ -87,7 +87,6 @@ Command load_command() {
   command.examples =
       "  gpuwhy load http://127.0.0.1:8000 --streams 16 --requests 200 -o requests.jsonl\n"
       "  gpuwhy analyze run.sqlite --requests requests.jsonl\n";
-  command.run = [options](Context& context) { return run_load_command(*options, context); };
   return command;
 }
 

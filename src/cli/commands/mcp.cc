@@ -172,9 +172,8 @@ int run_mcp(const McpOptions& options, Context& context) {
 
 Command mcp_command() {
   auto options = std::make_shared<McpOptions>();
-  Command command;
-  command.name = "mcp";
-  command.summary = "Answer a coding agent's questions: a read-only MCP server";
+  Command command = command_of("mcp", "Answer a coding agent's questions: a read-only MCP server",
+                               options, run_mcp);
   command.options = {
       {"--root", "DIR", "Folder with recordings; no file outside of it is read", &options->root},
       {"--memory-limit", "BYTES", "Memory limit of an analysis, as 4GiB",
@@ -185,7 +184,6 @@ Command mcp_command() {
   command.examples =
       "  gpuwhy mcp --root gpuwhy-runs\n"
       "  gpuwhy mcp --skill > skills/gpuwhy/SKILL.md\n";
-  command.run = [options](Context& context) { return run_mcp(*options, context); };
   return command;
 }
 

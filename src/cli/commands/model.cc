@@ -111,9 +111,9 @@ int run_model(const ModelOptions& options, Context& context) {
 
 Command model_command() {
   auto options = std::make_shared<ModelOptions>();
-  Command command;
-  command.name = "model";
-  command.summary = "Compute a model's minimum cost, and how fast a GPU could run it";
+  Command command =
+      command_of("model", "Compute a model's minimum cost, and how fast a GPU could run it",
+                 options, run_model);
   command.options = {
       required(
           {"CONFIG",
@@ -144,7 +144,6 @@ Command model_command() {
   command.examples =
       "  gpuwhy model llama_3_1_8b --gpu-name H100-SXM5-80GB --batch 64\n"
       "  gpuwhy model ~/models/Qwen3-8B --gpu-name 'NVIDIA L4' --why\n";
-  command.run = [options](Context& context) { return run_model(*options, context); };
   return command;
 }
 

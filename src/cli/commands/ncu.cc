@@ -336,9 +336,8 @@ int run_ncu(const NcuOptions& options, Context& context) {
 
 Command ncu_command() {
   auto options = std::make_shared<NcuOptions>();
-  Command command;
-  command.name = "ncu";
-  command.summary = "Print a report of Nsight Compute; plan what to measure with it";
+  Command command = command_of(
+      "ncu", "Print a report of Nsight Compute; plan what to measure with it", options, run_ncu);
   command.options = {
       required(
           {"FILE", "", "A .ncu-rep of any release, or what ncu --csv printed", &options->file}),
@@ -350,7 +349,6 @@ Command ncu_command() {
   add_output_options(command, options->output);
   command.subcommands = {ncu_plan_command()};
   command.examples = "  gpuwhy ncu report.ncu-rep --kernel gemm\n";
-  command.run = [options](Context& context) { return run_ncu(*options, context); };
   return command;
 }
 

@@ -21,7 +21,6 @@
 #include "config/compose.h"
 #include "ingest/ingest.h"
 #include "session/ncu_plan_command.h"
-#include "session/nvtx_marks.h"
 #include "session/operator_table.h"
 #include "session/recording.h"
 
@@ -131,16 +130,11 @@ int run_plan(const PlanCommandOptions& options, Context& context) {
   const NcuTool ncu = ncu_for_plan(context.system, notes);
   RecordingOptions reading = options.reading;
   reading.rules = reading.rules.empty() ? run_options.rules : reading.rules;
-  const Profile profile = profile_for_plan(options.recording, reading, context.system);
+  const Profile profile = profile_alone({options.recording}, reading, context.system);
   say_how_read(profile, context.console);
   require_plannable(profile, options.recording);
   const NcuPlan plan = make_plan(run_options, ncu, profile, program_seconds(options.recording));
-  std::vector<std::vector<std::string>> commands;
-  const std::vector<SeenMark> seen = seen_marks(*profile.trace);
-  for (std::size_t i = 0; i < plan.commands.size(); ++i) {
-    commands.push_back(build_ncu_cmd(ncu, run_options.ncu, filter_of(plan.commands[i], seen),
-                                     fmt::format("run{}.ncu-rep", i), {"PROGRAM"}));
-  }
+  const auto commands = plan_commands(plan, run_options, ncu, profile);
   if (const std::string cut = cut_words(profile.analysis); !cut.empty()) {
     notes.push_back(fmt::format(
         "{}: ncu counts launches from the start of the program, so it may measure others "
@@ -165,9 +159,8 @@ int run_plan(const PlanCommandOptions& options, Context& context) {
 
 Command ncu_plan_command() {
   auto options = std::make_shared<PlanCommandOptions>();
-  Command command;
-  command.name = "plan";
-  command.summary = "Choose which kernel launches to profile with ncu";
+  Command command =
+      command_of("plan", "Choose which kernel launches to profile with ncu", options, run_plan);
   command.options = {
       required({"RECORDING", "", recording_kinds(false) + ", or a bundle", &options->recording}),
       json_option(options->json),
@@ -177,7 +170,6 @@ Command ncu_plan_command() {
   add_page_options(command, options->pages);
   add_mark_options(command, options->reading);
   command.examples = "  gpuwhy ncu plan run.sqlite run.top_n_kernels=5\n";
-  command.run = [options](Context& context) { return run_plan(*options, context); };
   return command;
 }
 

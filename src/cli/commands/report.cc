@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/text.h"
-#include "cli/commands/export.h"
 #include "cli/json_output.h"
 #include "cli/recording_options.h"
 #include "report/ci.h"
@@ -17,7 +16,6 @@
 #include "report/sections.h"
 #include "results/results.h"
 #include "session/recording.h"
-#include "session/trace_files.h"
 
 namespace gpuwhy {
 namespace {
@@ -59,10 +57,6 @@ int run_report(const ReportCommandOptions& given, Context& context) {
     options.format = "json";
   }
   check_pages(options.pages, options.format == "json");
-  if (const auto& known = export_formats(); std::ranges::count(known, options.format) > 0) {
-    return run_export({options.files, options.format, "", kTraceBudgetBytes, options.recording},
-                      context);
-  }
   const bool is_page = options.format == "html" && options.ci.empty();
   const LoadedMetrics loaded =
       load_metrics(options.files, options.recording, context.system, is_page);
@@ -115,17 +109,15 @@ int run_report(const ReportCommandOptions& given, Context& context) {
 
 Command report_command() {
   auto options = std::make_shared<ReportCommandOptions>();
-  Command command;
-  command.name = "report";
-  command.summary = "Show the report of a bundle or recording, whole or in part";
+  Command command = command_of(
+      "report", "Show the report of a bundle or recording, whole or in part", options, run_report);
   command.options = {
       required({"BUNDLE", "", "A bundle, a metrics.json, or a recording; several: ranks of one job",
                 &options->files}),
       one_of(
-          {"terminal", "html", "md", "json", "csv", "pftrace", "pprof", "chrome", "parquet"},
+          {"terminal", "html", "md", "json", "csv"},
           {"--format", "FORMAT",
-           "terminal, html (the page, whole), md, json (every value with its key) or csv (the tables); "
-           "pftrace, pprof, chrome and parquet as gpuwhy export",
+           "terminal, html (the page, whole), md, json (every value with its key) or csv (the tables)",
            &options->format}),
       {"--section", "LIST", "Only these: " + fmt::format("{}", fmt::join(section_ids(), ", ")),
        &options->sections},
@@ -143,7 +135,6 @@ Command report_command() {
   command.examples =
       "  gpuwhy report gpuwhy-runs/20261115-101500\n"
       "  gpuwhy report run.sqlite --section findings,ledger --format md\n";
-  command.run = [options](Context& context) { return run_report(*options, context); };
   return command;
 }
 

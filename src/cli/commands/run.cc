@@ -20,7 +20,6 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/recording_options.h"
-#include "cli/window_options.h"
 #include "report/sections.h"
 
 namespace gpuwhy {
@@ -195,9 +194,8 @@ std::vector<std::string> request_words(const RunRequest& request) {
     add("--ready-timeout", fmt::format("{}", server.ready_timeout_s));
   }
   add("--slo", server.service_limits);
-  for (const auto& [option, value] : window_words(server.window)) {
-    argv.insert(argv.end(), {option, value});
-  }
+  const std::vector<std::string> period = period_words(server.window);
+  argv.insert(argv.end(), period.begin(), period.end());
   add("--out", request.out);
   argv.insert(argv.end(), request.overrides.begin(), request.overrides.end());
   if (!request.command.empty()) {
@@ -208,25 +206,25 @@ std::vector<std::string> request_words(const RunRequest& request) {
 }
 
 RunOutcome run_once(const RunCommandOptions& given, Context& context) {
-  const PreparedRun prepared = prepare_run(given.request, context.system);
+  const RunSetup setup = prepare_run(given.request, context.system);
   RunCommandOptions options = given;
   RunRequest stored = given.request;  // the configuration has what its file says
   stored.out.clear();
   stored.file.clear();
   options.request.words = request_words(stored);
   // A launcher shows what all ranks print. One of them is enough, unless something goes wrong.
-  const std::optional<LaunchedRank>& rank = prepared.setup.rank;
+  const std::optional<LaunchedRank>& rank = setup.rank;
   options.is_one_of_many =
       given.is_one_of_many || (rank && rank->rank != 0 && given.progress == "auto");
   if (options.dry_run) {
     RunOutcome outcome;
-    outcome.code = print_dry(prepared.setup, context.console);
+    outcome.code = print_dry(setup, context.console);
     return outcome;
   }
   const bool is_quiet = options.is_one_of_many && options.progress == "auto";
   ConsoleProgress progress(context.console, is_quiet ? "none" : options.progress,
-                           static_cast<int>(prepared.setup.passes.size()));
-  RunOutcome outcome = execute_run(prepared, options.request, context.system, progress);
+                           static_cast<int>(setup.passes.size()));
+  RunOutcome outcome = execute_run(setup, options.request, context.system, progress);
   if (options.progress == "json") {
     context.console.err(json_object_line({{"event", "result"},
                                           {"exit_code", outcome.code},
@@ -283,10 +281,6 @@ Command run_command_into(const std::shared_ptr<RunCommandOptions>& options) {
        &options->request.server.warmup},
       {"--ready-timeout", "SECONDS", "For the server to be ready",
        &options->request.server.ready_timeout_s},
-      window_steps_option(options->request.server.window),
-      window_seconds_option(options->request.server.window),
-      window_after_option(options->request.server.window),
-      window_stage_option(options->request.server.window),
       {"--slo", "LIMITS", "Goodput of a server: requests within these, as ttft=500ms,itl=50ms",
        &options->request.server.service_limits},
       {"--plan", "RECORDING", "Plan ncu from this recording or bundle", &options->request.plan},
@@ -319,6 +313,7 @@ Command run_command_into(const std::shared_ptr<RunCommandOptions>& options) {
       config_option(options->request.file),
       override_option(options->request.overrides),
   };
+  command.add(period_options(options->request.server.window));
   command.examples =
       "  gpuwhy run -- python generate.py\n"
       "  gpuwhy run --mark transformers -- python generate.py\n"

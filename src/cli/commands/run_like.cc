@@ -113,7 +113,7 @@ void add_facts(const Json& value, const std::string& path, Facts& facts) {
 
 // What the same request would write to its env.json here.
 Facts facts_here(const RunRequest& request, const Json& then, const System& system) {
-  const PreparedRun prepared = prepare_run(request, system);
+  const RunSetup setup = prepare_run(request, system);
   // Packages are where they were then, or beside the program of the command.
   std::optional<ProcessFiles> files;
   std::error_code failure;
@@ -121,7 +121,7 @@ Facts facts_here(const RunRequest& request, const Json& then, const System& syst
   if (fs::exists(program, failure)) {
     files = {program, fs::canonical(program, failure), {}, {}};
   }
-  Json env = run_facts(prepared.setup, files, source_json(system, prepared.setup.work_argv));
+  Json env = run_facts(setup, files, source_json(system, setup.work_argv));
   env["environment"] = scrub_environment(system.environment);
   Facts facts;
   add_facts(env, "", facts);

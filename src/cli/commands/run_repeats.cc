@@ -25,7 +25,6 @@
 #include "cli/commands/comparison_inputs.h"
 #include "cli/commands/run.h"
 #include "config/compose.h"
-#include "config/options.h"
 #include "report/comparison.h"
 #include "results/results.h"
 
@@ -224,7 +223,7 @@ int run_repeats(const RunCommandOptions& options, Context& context) {
   }
   const fs::path folder =
       options.request.out.empty()
-          ? options_of(compose(user_file(options.request.file), options.request.overrides))
+          ? common_options_of(compose(user_file(options.request.file), options.request.overrides))
                 .artifacts_dir
           : fs::path(options.request.out);
   runs.group = make_run_folder(folder, std::chrono::system_clock::now(), "-repeats");

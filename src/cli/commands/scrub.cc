@@ -118,9 +118,8 @@ int run_scrub(const ScrubCommandOptions& options, Context& context) {
 
 Command scrub_command() {
   auto options = std::make_shared<ScrubCommandOptions>();
-  Command command;
-  command.name = "scrub";
-  command.summary = "Remove secrets from a recording or a bundle, in place";
+  Command command = command_of("scrub", "Remove secrets from a recording or a bundle, in place",
+                               options, run_scrub);
   command.options = {
       required({"PATH", "", "A bundle, or a recording as SQLite", &options->path}),
       {"--secrets", "FILE", "More secrets to remove, one per line", &options->secrets},
@@ -133,7 +132,6 @@ Command scrub_command() {
       "  gpuwhy scrub run.sqlite\n"
       "  gpuwhy scrub gpuwhy-runs/20261114-235400 --dry-run\n"
       "  gpuwhy scrub gpuwhy-runs/20261114-235400 --secrets my-secrets.txt\n";
-  command.run = [options](Context& context) { return run_scrub(*options, context); };
   return command;
 }
 

@@ -158,9 +158,9 @@ int run_view(const ViewOptions& options, Context& context) {
 
 Command view_command() {
   auto options = std::make_shared<ViewOptions>();
-  Command command;
-  command.name = "view";
-  command.summary = "Open the report of a bundle in a browser, or list and verify its files";
+  Command command =
+      command_of("view", "Open the report of a bundle in a browser, or list and verify its files",
+                 options, run_view);
   command.aliases = {"open"};
   command.options = {
       required({"BUNDLE", "", "Folder of a run or of analyze --out", &options->bundle}),
@@ -172,7 +172,6 @@ Command view_command() {
   command.examples =
       "  gpuwhy view gpuwhy-runs/20261115-101500\n"
       "  gpuwhy view --files --verify gpuwhy-runs/20261115-101500\n";
-  command.run = [options](Context& context) { return run_view(*options, context); };
   return command;
 }
 

@@ -2,7 +2,6 @@
 #include "config/compose.h"
 
 #include "base/json.h"
-#include "config/options.h"
 #include "temporary.h"
 #include "testing.h"
 
@@ -198,18 +197,6 @@ TEST(Compose, AFileThatIsNoMappingIsRefused) {
   const auto bad = directory.add("bad.yaml", "defaults: [light]\n");
   expect_error([&] { compose(bad, {}); }, ErrorKind::kUsage, HasSubstr("defaults"), _);
   EXPECT_EQ(value_at(compose(directory.add("empty.yaml", ""), {}), "run.mode"), "\"deep\"");
-}
-
-TEST(Options, AreCheckedAgainstTheirMeaning) {
-  const Options options = options_of(compose(std::nullopt, {"run.mode=light"}));
-  EXPECT_EQ(options.mode, Options::Mode::kLight);
-  EXPECT_EQ(options.top_n_kernels, 20);
-  expect_error([] { options_of(compose(std::nullopt, {"run.mode=fast"})); }, ErrorKind::kUsage,
-               "run.mode takes deep or light, not \"fast\"", "set by override run.mode=fast");
-  expect_error([] { options_of(compose(std::nullopt, {"run.top_n_kernels=0"})); },
-               ErrorKind::kUsage, HasSubstr("at least 1"), _);
-  expect_error([] { options_of(compose(std::nullopt, {"~run"})); }, ErrorKind::kUsage,
-               HasSubstr("run.mode is needed"), _);
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ TEST(Metrics, GoldensComeBackAsTheyWere) {
   const fs::path counters = kRoot / "tests/golden/analyze-ncu-json";
   RecordingOptions options;
   options.ncu = {(counters / "counters.csv").string()};
-  const LoadedMetrics loaded = load_metrics((counters / "kernels.csv").string(), options, System());
+  const LoadedMetrics loaded =
+      load_metrics({(counters / "kernels.csv").string()}, options, System());
   EXPECT_TRUE(loaded.metrics.counters);
   expect_round_trip(*loaded.json, "counters");
 }

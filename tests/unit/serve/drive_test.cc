@@ -35,7 +35,7 @@ TEST(Drive, AServerThatDoesNotAnswerIsStopped) {
   script.server.argv = {directory.add_script("server", "exec sleep 60\n").string()};
   script.server.environment = {{"PATH", "/usr/bin:/bin"}};
   script.ready_url = "http://127.0.0.1:9/health";
-  script.most_start = std::chrono::seconds(1);
+  script.start_timeout_s = 1;
   const DriveResult result = drive(script, [](std::string_view) {});
   EXPECT_EQ(result.failure, Reason::kServerNotReady);
   EXPECT_THAT(result.sentence, HasSubstr("did not answer with 200 within 1 s"));

@@ -98,15 +98,16 @@ TEST(JobFiles, MustFitTogether) {
   const auto two = folder.add("rank-1.json", second_rank());
   const auto alone = folder.add("all.json", first_rank());
   RecordingOptions options;
-  options.memory_limit_bytes = outline_recording(alone.string()).num_events();  // next to nothing
+  options.memory_limit_bytes =
+      outline_recordings({alone.string()}).num_events();  // next to nothing
   expect_error(
       [&] {
         profile_recordings({one.string(), two.string()}, options, System());
       },
       ErrorKind::kEnvironment, HasSubstr("rank-0.json with 1 more needs"), _);
-  EXPECT_EQ(
-      outline_recordings({one.string(), two.string()}).file_bytes,
-      outline_recording(one.string()).file_bytes + outline_recording(two.string()).file_bytes);
+  EXPECT_EQ(outline_recordings({one.string(), two.string()}).file_bytes,
+            outline_recordings({one.string()}).file_bytes +
+                outline_recordings({two.string()}).file_bytes);
 }
 
 }  // namespace

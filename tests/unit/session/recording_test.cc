@@ -46,7 +46,7 @@ TEST(Recording, MetricsOfAnEarlierFormAreReadAndOfALaterOneRefused) {
         "verdict": "as it was", "capture": {{"kernel_ns": 12}},
         "origins": [{{"keys": "capture.kernel_ns", "unit": "ns"}}]}})",
                                            version));
-    return load_metrics(bundle.path().string(), {}, System());
+    return load_metrics({bundle.path().string()}, {}, System());
   };
   const LoadedMetrics loaded = load(1);
   EXPECT_EQ(loaded.metrics.verdict.sentence, "as it was");
@@ -63,7 +63,7 @@ TEST(Recording, MetricsThatAreMadeCannotBeReadInAnotherWay) {
   const auto refused = [&](const char* option, const auto& set) {
     RecordingOptions options;
     set(options);
-    expect_error([&] { load_metrics(bundle.path().string(), options, System()); },
+    expect_error([&] { load_metrics({bundle.path().string()}, options, System()); },
                  ErrorKind::kUsage, HasSubstr(std::string(option) + ": the metrics in"),
                  HasSubstr("make them again"));
   };
