@@ -65,8 +65,7 @@ std::string verdict_words(const Results& metrics) {
 }
 
 bool has_blocker(const Results& metrics) {
-  return std::any_of(metrics.findings.begin(), metrics.findings.end(),
-                     [](const Finding& finding) { return finding.is_blocker; });
+  return std::ranges::any_of(metrics.findings, &Finding::is_blocker);
 }
 
 // What says that the model that was named is not the recorded one; nullptr: nothing does.
@@ -214,12 +213,13 @@ std::string day_words(const Results& metrics, const Finding& finding,
                           money_text(worth->saved_h() * price->per_hour, *price),
                           money_text(price->per_hour, *price))
             : "";
+  const std::string assumption = assumption_words(*worth);
   return fmt::format(
       " A program that runs like this all day on {}{} would save up to {:.1f} GPU-hours per day "
       "({} of {:g}){}. Basis: {}.",
-      count_of(worth->num_gpus, "GPU"),
-      worth->assumption.empty() ? "" : fmt::format(", {},", worth->assumption), worth->saved_h(),
-      format_fraction(worth->share), worth->day_h(), money, worth->basis);
+      count_of(worth->num_gpus, "GPU"), assumption.empty() ? "" : fmt::format(", {},", assumption),
+      worth->saved_h(), format_fraction(worth->share), worth->day_h(), money,
+      basis_words(metrics, finding));
 }
 
 std::string bound_words(const Finding& finding) {

@@ -3,6 +3,7 @@
 // Sections on the verdict, findings, environment and data quality.
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,21 +20,6 @@
 
 namespace gpuwhy {
 namespace {
-
-// The first findings, in the order of metrics.json.
-std::vector<Finding> first_findings(const Results& metrics, std::size_t most) {
-  std::vector<Finding> chosen = metrics.findings;
-  chosen.resize(std::min(chosen.size(), most));
-  return chosen;
-}
-
-// "2 more: ..." if a list is truncated.
-void say_rest(const Results& metrics, std::size_t shown, const char* where, Section& section) {
-  const std::size_t all = metrics.findings.size();
-  if (shown < all) {
-    section.notes.push_back(fmt::format("{} more: {}", all - shown, where));
-  }
-}
 
 // "; decode up to 1.40x faster (90 -> 126 tokens/s)".
 std::string gain_text(const Results& metrics, const Finding& finding) {
@@ -93,7 +79,8 @@ std::string worth_line(const Results& metrics, const GpuPrice& price) {
 std::vector<AdviceCell> advice_of(const Results& metrics, const SectionOptions& options,
                                   std::size_t most) {
   std::vector<AdviceCell> advice;
-  for (const Finding& finding : first_findings(metrics, most)) {
+  const std::span<const Finding> all = metrics.findings;
+  for (const Finding& finding : all.first(std::min(most, all.size()))) {
     AdviceCell& made = advice.emplace_back();
     made.is_blocker = finding.is_blocker;
     if (finding.saving_ns > 0) {
@@ -222,7 +209,9 @@ Section findings_section(const Results& metrics, const SectionOptions& options) 
   if (!options.is_terminal && num_savings > 1) {
     section.paragraphs.push_back(order_words());
   }
-  say_rest(metrics, section.advice.size(), "--top all", section);
+  if (const std::size_t rest = metrics.findings.size() - section.advice.size(); rest > 0) {
+    section.notes.push_back(fmt::format("{} more: --top all", rest));
+  }
   if (options.is_terminal && options.gpu_hour_price && num_savings > 0) {
     section.notes.push_back(worth_line(metrics, *options.gpu_hour_price));
   }

@@ -977,7 +977,7 @@ TEST(Stakeholder, HasNoIdsAndNoKeys) {
   const Results metrics = whole_metrics();
   const std::string text = markdown_text(stakeholder_document(metrics, {}));
   for (const Finding& finding : metrics.findings) {
-    EXPECT_THAT(text, Not(HasSubstr(info_of(finding.id).word)));
+    EXPECT_THAT(text, Not(HasSubstr(word_of(finding.id))));
   }
   EXPECT_THAT(text, Not(HasSubstr("ledgers[")));
 }
