@@ -71,9 +71,9 @@ struct Sums {
   std::map<std::string, std::int64_t> part_ns;
 };
 
-KernelCell make_cell(const Plan& plan, std::int64_t run, std::int64_t rank, std::int64_t kernel,
+KernelSums make_cell(const Plan& plan, std::int64_t run, std::int64_t rank, std::int64_t kernel,
                      bool is_prefill) {
-  KernelCell cell;
+  KernelSums cell;
   cell.stage = plan.stage_name(is_prefill);
   cell.kernel = plan.kernel_name(kernel);
   cell.family = kernel % 2 == 0 ? "gemm" : "elementwise";
@@ -105,11 +105,11 @@ RankSummary make_summary(const Plan& plan, std::int64_t run, std::int64_t rank, 
   identity.engine_version = run < plan.runs / 2 ? "v1" : "v2";
   identity.started_unix_s = 1'767'225'600 + run * 86'400 + rank;  // from 2026-01-01 on
   for (const bool is_prefill : {true, false}) {
-    StageCell stage;
+    StageSums stage;
     stage.stage = plan.stage_name(is_prefill);
     stage.instances = 10;
     for (std::int64_t kernel = 0; kernel < plan.kernels; ++kernel) {
-      KernelCell cell = make_cell(plan, run, rank, kernel, is_prefill);
+      KernelSums cell = make_cell(plan, run, rank, kernel, is_prefill);
       stage.kernel_ns += cell.total_ns;
       ++sums.rows;
       sums.calls += cell.calls;

@@ -101,7 +101,7 @@ Rank make_rank(const Job& job, std::int64_t rank, const std::vector<std::string>
   for (const bool is_prefill : {true, false}) {
     const std::int64_t calls = is_prefill ? job.num_prefill() : job.num_steps - job.num_prefill();
     for (std::int64_t kernel = 0; kernel < job.num_kernels; ++kernel) {
-      KernelCell cell;
+      KernelSums cell;
       cell.stage = is_prefill ? "prefill" : "decode";
       cell.kernel = has_cells ? names[static_cast<std::size_t>(kernel)] : "";
       cell.family = kernel % 3 == 0 ? "gemm" : kernel % 3 == 1 ? "attention" : "elementwise";
@@ -204,12 +204,12 @@ class Simulation {
 void close(const Job& job, Rank& rank) {
   RankSummary& summary = rank.summary;
   for (const bool is_prefill : {true, false}) {
-    StageCell stage;
+    StageSums stage;
     stage.stage = is_prefill ? "prefill" : "decode";
     stage.instances = is_prefill ? job.num_prefill() : job.num_steps - job.num_prefill();
-    KernelCell cell{stage.stage, "ncclDevKernel_AllReduce", "communication", 0, 0, INT64_MAX, 0,
-                    {}};
-    for (const CollectiveCall& call : summary.collectives) {
+    KernelSums cell{{stage.stage, "ncclDevKernel_AllReduce", "communication"},
+                    {0, 0, INT64_MAX, 0}};
+    for (const CollectiveRow& call : summary.collectives) {
       if (call.stage == stage.stage) {
         ++cell.calls;
         cell.total_ns += call.duration_ns;

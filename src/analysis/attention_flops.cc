@@ -51,14 +51,14 @@ bool is_without_window(const AttentionOp& op, const std::vector<std::string>& va
     return true;
   }
   const auto window = std::span(values).subspan(op.window, 2);
-  return std::all_of(window.begin(), window.end(),
-                     [](const std::string& value) { return value.empty() || value == "-1"; });
+  return std::ranges::all_of(
+      window, [](const std::string& value) { return value.empty() || value == "-1"; });
 }
 
 bool are_tensors(std::span<const Sizes> tensors) {
-  return std::all_of(tensors.begin(), tensors.end(), [](const Sizes& sizes) {
+  return std::ranges::all_of(tensors, [](const Sizes& sizes) {
     return sizes.size() == 4 &&
-           std::all_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size > 0; });
+           std::ranges::all_of(sizes, [](std::int64_t size) { return size > 0; });
   });
 }
 

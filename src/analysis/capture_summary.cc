@@ -69,8 +69,8 @@ Extent extent_of(const Trace& trace) {
 }
 
 Extent with_marks(Extent extent, const Trace& trace, const Stages& stages) {
-  const bool reach_beyond = std::any_of(
-      stages.instances.begin(), stages.instances.end(), [&](const StageInstance& instance) {
+  const bool reach_beyond =
+      std::ranges::any_of(stages.instances, [&](const StageInstance& instance) {
         return instance.start_ns < extent.start_ns || instance.end_ns > extent.end_ns;
       });
   if (!reach_beyond || trace.capture.window || !stages.are_marked()) {
@@ -139,8 +139,7 @@ std::vector<DeviceRow> summarise_devices(const Trace& trace,
         kind == CopyKind::kPageableToDevice || kind == CopyKind::kDeviceToPageable;
     device.pageable_copy_ns += is_pageable ? time_ns : 0;
   }
-  std::sort(devices.begin(), devices.end(),
-            [](const DeviceRow& a, const DeviceRow& b) { return a.device < b.device; });
+  std::ranges::sort(devices, {}, &DeviceRow::device);
   return devices;
 }
 
@@ -179,7 +178,7 @@ std::vector<CopyRow> summarise_copies(const Trace& trace) {
     std::tie(total.direction, total.memory) = words(key.second);
     rows.push_back(std::move(total));
   }
-  std::sort(rows.begin(), rows.end(), [](const CopyRow& a, const CopyRow& b) {
+  std::ranges::sort(rows, [](const CopyRow& a, const CopyRow& b) {
     return std::tie(a.device, b.total_ns, a.direction, a.memory) <
            std::tie(b.device, a.total_ns, b.direction, b.memory);
   });
@@ -214,8 +213,7 @@ std::vector<bool> model_kernels(const Trace& trace, const KernelFamilies& famili
 }
 
 bool has_diagnostic(const Diagnostics& diagnostics, std::string_view kind) {
-  return std::any_of(diagnostics.begin(), diagnostics.end(),
-                     [&](const Diagnostic& one) { return one.kind == kind; });
+  return std::ranges::any_of(diagnostics, [&](const Diagnostic& one) { return one.kind == kind; });
 }
 
 void add_orphans(const Origins& kernels, std::size_t num_kernels, Diagnostics& diagnostics) {

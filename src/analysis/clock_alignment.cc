@@ -69,8 +69,8 @@ std::vector<Collective> collectives_of(const Trace& trace, const Rules& rules) {
   const auto order = [](const Collective& a, const Collective& b) {
     return std::tie(a.end_ns, a.start_ns, a.name) < std::tie(b.end_ns, b.start_ns, b.name);
   };
-  if (!std::is_sorted(found.begin(), found.end(), order)) {
-    std::sort(found.begin(), found.end(), order);
+  if (!std::ranges::is_sorted(found, order)) {
+    std::ranges::sort(found, order);
   }
   return found;
 }
@@ -212,9 +212,7 @@ UtcDifference utc_difference(const Clock& a, const Clock& b) {
 
 // Collectives from a time on.
 std::span<const Collective> from(std::span<const Collective> all, std::int64_t start_ns) {
-  const auto first = std::lower_bound(
-      all.begin(), all.end(), start_ns,
-      [](const Collective& one, std::int64_t time_ns) { return one.end_ns < time_ns; });
+  const auto first = std::ranges::lower_bound(all, start_ns, {}, &Collective::end_ns);
   return {first, all.end()};
 }
 

@@ -31,6 +31,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/capture_summary.h"
+#include "base/list_of.h"
 #include "base/text.h"
 #include "trace/device_label.h"
 
@@ -86,8 +87,8 @@ std::vector<std::uint32_t> communication_rows(const Trace& trace, const Rules& r
     return std::tuple(kernels.device[a], kernels.start_ns[a], a) <
            std::tuple(kernels.device[b], kernels.start_ns[b], b);
   };
-  if (!std::is_sorted(rows.begin(), rows.end(), order)) {
-    std::sort(rows.begin(), rows.end(), order);
+  if (!std::ranges::is_sorted(rows, order)) {
+    std::ranges::sort(rows, order);
   }
   return rows;
 }
@@ -213,8 +214,8 @@ class GroupUses {
     }
   }
 
-  std::vector<GroupUse> finish() {
-    std::vector<GroupUse> groups;
+  std::vector<GroupRow> finish() {
+    std::vector<GroupRow> groups;
     for (auto& [key, use] : uses_) {
       use.sum.forward_layers_with = static_cast<std::int64_t>(use.forward.size());
       groups.push_back(std::move(use.sum));
@@ -224,7 +225,7 @@ class GroupUses {
 
  private:
   struct Use {
-    GroupUse sum;
+    GroupRow sum;
     std::set<std::int64_t> forward;  // layers with a call
   };
   CommunicationLayers layers_;
@@ -232,23 +233,6 @@ class GroupUses {
 };
 
 }  // namespace
-
-std::string ranks_text(const std::vector<std::int64_t>& ranks) {
-  if (ranks.size() < 2) {
-    return ranks.empty() ? "" : fmt::format("{}", ranks[0]);
-  }
-  const std::int64_t step = ranks[1] - ranks[0];
-  for (std::size_t i = 1; i < ranks.size(); ++i) {
-    if (ranks[i] - ranks[i - 1] != step) {
-      return fmt::format("{}", fmt::join(ranks, ", "));
-    }
-  }
-  if (step == 1) {
-    return fmt::format("{}-{}", ranks.front(), ranks.back());
-  }
-  return ranks.size() == 2 ? fmt::format("{}, {}", ranks[0], ranks[1])
-                           : fmt::format("{}-{} by {}", ranks.front(), ranks.back(), step);
-}
 
 Collectives find_collectives(const Trace& trace, const Rules& rules, const Stages& stages,
                              const Attribution& attribution, const Structure& structure,
@@ -264,10 +248,7 @@ Collectives find_collectives(const Trace& trace, const Rules& rules, const Stage
   for (const ProcessGroup& group : trace.process_groups) {
     names.push_back(communicator_of(group));
   }
-  std::vector<std::string> labels;
-  for (const DeviceInfo& device : trace.devices) {
-    labels.push_back(device_label(device));
-  }
+  const auto labels = list_of<std::string>(trace.devices, device_label);
   GroupUses uses(trace.collective_kernels.empty() ? CommunicationLayers{}
                                                   : layers_of(structure, rows));
   bool has_groups = false;
@@ -296,10 +277,10 @@ Collectives find_collectives(const Trace& trace, const Rules& rules, const Stage
     }
     const std::uint32_t instance = attribution.kernels.instance[row];
     found.launches.push_back(
-        {labels[device], communicator.name, sequence,
-         stages.name_of(instance == kNone ? kNone : stages.instances[instance].stage),
+        {communicator.name, sequence,
+         stages.name_of(instance == kNone ? kNone : stages.instances[instance].stage).text(),
          std::string(trace.strings[kernels.name[row]]), kernels.start_ns[row] - start_ns,
-         duration_ns});
+         duration_ns, labels[device]});
   }
   found.groups = uses.finish();
   found.communicators_by =

@@ -42,8 +42,7 @@ std::string_view builtin_type(char c) {
                                                                  {'w', "wchar_t"},
                                                                  {'n', "__int128"},
                                                                  {'z', "..."}};
-  const auto* row = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                 [&](const auto& one) { return one.first == c; });
+  const auto* row = std::ranges::find_if(kTypes, [&](const auto& one) { return one.first == c; });
   return row == std::end(kTypes) ? std::string_view() : row->second;
 }
 

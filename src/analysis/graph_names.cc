@@ -24,6 +24,7 @@
 #include "analysis/host_scopes.h"
 #include "analysis/kernel_alignment.h"
 #include "analysis/operator_names.h"
+#include "base/list_of.h"
 
 namespace gpuwhy {
 namespace {
@@ -56,7 +57,7 @@ class Creations {
  public:
   explicit Creations(Trace& trace)
       : trace_(trace), sorted_(std::exchange(trace.node_creations, {})) {
-    std::sort(sorted_.begin(), sorted_.end(), [&](const NodeCreation& a, const NodeCreation& b) {
+    std::ranges::sort(sorted_, [&](const NodeCreation& a, const NodeCreation& b) {
       // A node may have two rows: the one that tells its original comes first.
       return std::tuple(process_of(a), a.node, a.original == 0, a.time_ns, a.thread) <
              std::tuple(process_of(b), b.node, b.original == 0, b.time_ns, b.thread);
@@ -78,10 +79,9 @@ class Creations {
   }
 
   const NodeCreation* find(std::uint16_t process, std::uint64_t id) const {
-    const auto found = std::lower_bound(sorted_.begin(), sorted_.end(), std::pair(process, id),
-                                        [&](const NodeCreation& row, const auto& key) {
-                                          return std::pair(process_of(row), row.node) < key;
-                                        });
+    const auto found = std::ranges::lower_bound(
+        sorted_, std::pair(process, id), {},
+        [&](const NodeCreation& row) { return std::pair(process_of(row), row.node); });
     const bool is_there =
         found != sorted_.end() && process_of(*found) == process && found->node == id;
     return is_there ? &*found : nullptr;
@@ -112,8 +112,7 @@ std::vector<KnownLaunch> known_launches(const Trace& capture) {
                          capture.kernels.name[row]});
       }
     }
-    std::stable_sort(known.begin(), known.end(),
-                     [](const KnownLaunch& a, const KnownLaunch& b) { return a.place < b.place; });
+    std::ranges::stable_sort(known, {}, &KnownLaunch::place);
   }
   known.resize(std::min(known.size(), KnownLaunches::kMost));
   return known;
@@ -131,7 +130,7 @@ std::vector<bool> capture_starts(const Trace& capture, const std::vector<KnownLa
       begins.push_back({capture.api_calls.thread[row], capture.api_calls.start_ns[row]});
     }
   }
-  std::sort(begins.begin(), begins.end());
+  std::ranges::sort(begins);
   std::vector<bool> is_start(known.size());
   std::size_t next = 0;
   for (std::size_t i = 0; i < known.size(); ++i) {
@@ -180,9 +179,8 @@ std::vector<std::vector<std::uint32_t>> replays_of(const Trace& trace) {
   const auto launch_of = [&](std::uint32_t row) {
     return std::pair(kernels.process[row], kernels.correlation[row]);
   };
-  std::sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::tuple(launch_of(a), kernels.start_ns[a], a) <
-           std::tuple(launch_of(b), kernels.start_ns[b], b);
+  std::ranges::sort(rows, {}, [&](std::uint32_t one) {
+    return std::tuple(launch_of(one), kernels.start_ns[one], one);
   });
   std::vector<std::vector<std::uint32_t>> replays;
   for (const std::uint32_t row : rows) {
@@ -191,9 +189,8 @@ std::vector<std::vector<std::uint32_t>> replays_of(const Trace& trace) {
     }
     replays.back().push_back(row);
   }
-  std::sort(replays.begin(), replays.end(), [&](const auto& a, const auto& b) {
-    return std::tuple(kernels.process[a[0]], kernels.start_ns[a[0]], a[0]) <
-           std::tuple(kernels.process[b[0]], kernels.start_ns[b[0]], b[0]);
+  std::ranges::sort(replays, {}, [&](const auto& one) {
+    return std::tuple(kernels.process[one[0]], kernels.start_ns[one[0]], one[0]);
   });
   return replays;
 }
@@ -257,7 +254,7 @@ void name_nodes_by_nvtx(Trace& trace) {
       nodes.emplace_back(HostPlace{captured->thread, captured->time_ns}, i);
     }
   }
-  std::sort(nodes.begin(), nodes.end());
+  std::ranges::sort(nodes);
   std::vector<HostPlace> places;
   places.reserve(nodes.size());
   for (const auto& [place, node] : nodes) {
@@ -305,11 +302,8 @@ AlignedKernels name_nodes_by_order(const Trace& capture, Trace& trace) {
   const std::vector<KnownLaunch> known = known_launches(capture);
   result.num_known = std::ssize(known);
   SharedNames names(capture.strings, trace.strings);
-  std::vector<std::uint32_t> known_kernels;
-  known_kernels.reserve(known.size());
-  for (const KnownLaunch& launch : known) {
-    known_kernels.push_back(names.number(launch.kernel));
-  }
+  auto known_kernels = list_of<std::uint32_t>(
+      known, [&](const KnownLaunch& launch) { return names.number(launch.kernel); });
   KnownLaunches aligner(std::move(known_kernels), capture_starts(capture, known));
   const std::vector<bool> is_named = named_nodes(trace);
   std::vector<Pair> pairs;
@@ -333,8 +327,9 @@ AlignedKernels name_nodes_by_order(const Trace& capture, Trace& trace) {
 
 bool has_unnamed_nodes(const Trace& trace) {
   const std::vector<bool> is_named = named_nodes(trace);
-  return std::any_of(trace.kernels.graph_node.begin(), trace.kernels.graph_node.end(),
-                     [&](std::uint32_t node) { return node != kNoNode && !is_named[node]; });
+  return std::ranges::any_of(trace.kernels.graph_node, [&](std::uint32_t node) {
+    return node != kNoNode && !is_named[node];
+  });
 }
 
 GraphNames count_graph_names(const Trace& trace) {

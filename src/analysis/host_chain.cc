@@ -21,7 +21,7 @@ std::vector<std::pair<std::string, std::int64_t>> largest_scopes(
       scopes.emplace_back(scope, time_ns);
     }
   }
-  std::sort(scopes.begin(), scopes.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(scopes, [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
   scopes.resize(std::min(scopes.size(), kMostScopes));

@@ -77,7 +77,7 @@ constexpr PhaseRow kPhases[] = {
 constexpr std::size_t kMostPhases = 50;
 
 const PhaseRow* row_of(std::string_view text, const std::string& engine) {
-  const auto* row = std::find_if(std::begin(kPhases), std::end(kPhases), [&](const PhaseRow& one) {
+  const auto* row = std::ranges::find_if(kPhases, [&](const PhaseRow& one) {
     return (!one.is_plain_word || one.engine == engine) && fits_pattern(one.pattern, text);
   });
   return row == std::end(kPhases) ? nullptr : row;
@@ -121,9 +121,8 @@ std::vector<HostPhase> find_host_phases(const std::vector<RangeTotal>& ranges,
   for (auto& [name, phase] : by_name) {
     phases.push_back(std::move(phase));
   }
-  std::sort(phases.begin(), phases.end(), [](const HostPhase& a, const HostPhase& b) {
-    return std::tuple(-a.host_ns, a.phase, -a.kernel_ns) <
-           std::tuple(-b.host_ns, b.phase, -b.kernel_ns);
+  std::ranges::sort(phases, {}, [](const HostPhase& one) {
+    return std::tuple(-one.host_ns, one.phase, -one.kernel_ns);
   });
   phases.resize(std::min(phases.size(), kMostPhases));
   return phases;

@@ -53,9 +53,8 @@ std::vector<std::uint32_t> sorted_rows(const Table& table) {
     }
     rows.push_back(row);
   }
-  std::sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::tuple(table.thread[a], table.start_ns[a], -table.end_ns[a], a) <
-           std::tuple(table.thread[b], table.start_ns[b], -table.end_ns[b], b);
+  std::ranges::sort(rows, {}, [&](std::uint32_t one) {
+    return std::tuple(table.thread[one], table.start_ns[one], -table.end_ns[one], one);
   });
   return rows;
 }

@@ -146,9 +146,8 @@ bool is_glue(std::string_view text) {
   constexpr std::array<std::string_view, 6> kGlue = {
       "_call_impl", "decorate_context", "__torch_function__", "_disabled_torch_function_impl",
       "): wrapper", "_ops.py"};
-  return std::any_of(kGlue.begin(), kGlue.end(), [&](std::string_view word) {
-    return text.find(word) != std::string_view::npos;
-  });
+  return std::ranges::any_of(
+      kGlue, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
 // A profiler's own mark around each step names nothing that the host did.
@@ -186,8 +185,7 @@ void IdleCauses::keep_longest() {
 
 void IdleCauses::name(std::uint16_t device) {
   keep_longest();
-  std::sort(asked_.begin(), asked_.end(),
-            [](const Gap& a, const Gap& b) { return a.start_ns < b.start_ns; });
+  std::ranges::sort(asked_, {}, &Gap::start_ns);
   if (asked_.empty()) {
     return;
   }
@@ -243,9 +241,8 @@ std::vector<IdleCauses::HostSpan> IdleCauses::spans_of_asked() {
     spans.push_back(
         {trace_.api_calls.thread[gap.call], gap.start_ns, gap.end_ns, &gap, labels_[gap.label]});
   }
-  std::sort(spans.begin(), spans.end(), [](const HostSpan& a, const HostSpan& b) {
-    return std::tie(a.thread, a.start_ns) < std::tie(b.thread, b.start_ns);
-  });
+  std::ranges::sort(spans, {},
+                    [](const HostSpan& one) { return std::tie(one.thread, one.start_ns); });
   return spans;
 }
 
@@ -409,12 +406,11 @@ const IdleCauses::FirstUses& IdleCauses::first_uses() {
   for (const std::uint32_t row : calls_with("cuLink")) {
     found.links_ns.push_back(calls.start_ns[row]);
   }
-  std::sort(found.links_ns.begin(), found.links_ns.end());
+  std::ranges::sort(found.links_ns);
 
   std::vector<std::uint32_t> rows = calls_with("StreamBeginCapture", "StreamEndCapture");
-  std::sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::tie(calls.thread[a], calls.start_ns[a], a) <
-           std::tie(calls.thread[b], calls.start_ns[b], b);
+  std::ranges::sort(rows, {}, [&](std::uint32_t one) {
+    return std::tuple(calls.thread[one], calls.start_ns[one], one);
   });
   const auto begins = [&](std::uint32_t row) {
     return trace_.strings[calls.name[row]].find("StreamBeginCapture") != std::string_view::npos;

@@ -57,7 +57,7 @@ KnownLaunches::KnownLaunches(std::vector<std::uint32_t> kernels, std::vector<boo
     seeds_.emplace_back(hash_of(std::span(kernels_).subspan(i, kSeed)),
                         static_cast<std::uint32_t>(i));
   }
-  std::sort(seeds_.begin(), seeds_.end());
+  std::ranges::sort(seeds_);
   is_start_.resize(is_start_.empty() ? 0 : kernels_.size());
   for (std::size_t start = 0; start < is_start_.size();) {
     std::size_t end = start + 1;
@@ -70,7 +70,7 @@ KnownLaunches::KnownLaunches(std::vector<std::uint32_t> kernels, std::vector<boo
     }
     start = end;
   }
-  std::sort(short_captures_.begin(), short_captures_.end());
+  std::ranges::sort(short_captures_);
 }
 
 // Whether the replay stands here, kernel by kernel.

@@ -137,9 +137,8 @@ std::vector<KernelChains> find_kernel_chains(const Trace& trace, const KernelFam
   if (!is_sorted) {
     rows.resize(kernels.size());
     std::iota(rows.begin(), rows.end(), 0);
-    std::sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::tie(kernels.start_ns[a], kernels.end_ns[a]) <
-             std::tie(kernels.start_ns[b], kernels.end_ns[b]);
+    std::ranges::sort(rows, {}, [&](std::uint32_t one) {
+      return std::tuple(kernels.start_ns[one], kernels.end_ns[one]);
     });
   }
   // By device: the stages, and kernels of none, once outside the steady phase and once inside it.
@@ -210,9 +209,8 @@ std::vector<KernelChains> find_kernel_chains(const Trace& trace, const KernelFam
     }
     keep(std::move(in_steady), {RowKind::kSteady}, device);
   }
-  std::sort(found.begin(), found.end(), [](const KernelChains& a, const KernelChains& b) {
-    return std::tie(a.device, a.stage) < std::tie(b.device, b.stage);
-  });
+  std::ranges::sort(found, {},
+                    [](const KernelChains& one) { return std::tie(one.device, one.stage); });
   return found;
 }
 

@@ -23,6 +23,7 @@
 
 #include "analysis/demangle.h"
 #include "analysis/kernel_phrases.h"
+#include "base/list_of.h"
 
 namespace gpuwhy {
 namespace {
@@ -99,8 +100,8 @@ std::string without_namespaces_and_casts(std::string_view name) {
       i += kUnnamed.size() - 1;
       continue;
     }
-    const auto cast = std::find_if(std::begin(kCasts), std::end(kCasts),
-                                   [&](std::string_view c) { return rest.starts_with(c); });
+    const auto cast =
+        std::ranges::find_if(kCasts, [&](std::string_view c) { return rest.starts_with(c); });
     if (cast != std::end(kCasts)) {
       i += cast->size() - 1;
       continue;
@@ -196,11 +197,7 @@ std::string bare_kernel_name(std::string_view name) {
 }
 
 std::vector<std::string> short_kernel_names(const std::vector<std::string>& names) {
-  std::vector<Candidates> candidates;
-  candidates.reserve(names.size());
-  for (const std::string& name : names) {
-    candidates.push_back(candidates_of(name));
-  }
+  const auto candidates = list_of<Candidates>(names, candidates_of);
   std::vector<std::string> result(names.size());
   std::vector<std::size_t> open(names.size());
   for (std::size_t i = 0; i < open.size(); ++i) {
@@ -221,8 +218,7 @@ std::vector<std::string> short_kernel_names(const std::vector<std::string>& name
     }
   }
   // By full name, so that the numbers do not depend on the order of the table.
-  std::sort(open.begin(), open.end(),
-            [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
+  std::ranges::sort(open, [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
   std::map<std::string, int> used;
   for (const std::size_t i : open) {
     result[i] = fmt::format("{} #{}", result[i], ++used[result[i]]);

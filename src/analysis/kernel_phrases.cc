@@ -81,8 +81,8 @@ std::string_view element_type(std::string_view word) {
       {"float_e5m2_t", "f8e5m2"},
       {"__nv_fp8_e4m3", "f8e4m3"},
       {"tfloat32_t", "tf32"}};
-  const auto* row = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                 [&](const auto& one) { return one.first == word; });
+  const auto* row =
+      std::ranges::find_if(kTypes, [&](const auto& one) { return one.first == word; });
   return row == std::end(kTypes) ? std::string_view() : row->second;
 }
 
@@ -408,7 +408,7 @@ std::optional<KernelPhrase> xmma_phrase(std::string_view own) {
 // Cijk_Alik_Bljk_BBS_BH_..._MT256x32x64_MI16x16x1_..._WG64_4_1: "Cijk_Alik_Bljk_BBS MT256x32x64".
 std::optional<KernelPhrase> tensile_phrase(std::string_view own) {
   const std::vector<std::string_view> parts = split(own, '_');
-  const auto tile = std::find_if(parts.begin(), parts.end(), [](std::string_view part) {
+  const auto tile = std::ranges::find_if(parts, [](std::string_view part) {
     return part.size() > 2 && part.starts_with("MT") && is_number(part.substr(2, 1));
   });
   if (tile == parts.end() || tile - parts.begin() < 4) {

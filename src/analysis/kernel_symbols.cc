@@ -28,9 +28,8 @@ std::string lower_without_digits(std::string_view name) {
 }
 
 bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return text.find(word) != std::string_view::npos;
-  });
+  return std::ranges::any_of(
+      words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
 KernelRole kernel_role_of(std::string_view family, std::string_view name) {
@@ -47,8 +46,8 @@ KernelRole kernel_role_of(std::string_view family, std::string_view name) {
       {"sort", KernelRole::kSampling},  // where it ends a pass
       {kCommunication, KernelRole::kComm},
   }};
-  const auto* row = std::find_if(kRoles.begin(), kRoles.end(),
-                                 [&](const auto& one) { return one.first == family; });
+  const auto* row =
+      std::ranges::find_if(kRoles, [&](const auto& one) { return one.first == family; });
   if (row == kRoles.end()) {
     if (family == "moe" && has_any(name, {"gemm", "matmul", "bmm_"}) &&
         !has_any(name, {"finalize", "scatter"})) {

@@ -81,8 +81,8 @@ bool KernelText::fits(std::string_view word) const {
 }
 
 bool is_kernel_word(std::string_view word) {
-  return std::any_of(word.begin(), word.end(),
-                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
+  return std::ranges::any_of(
+      word, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
 }
 
 }  // namespace gpuwhy

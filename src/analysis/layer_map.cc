@@ -48,8 +48,7 @@ class LayerMapMaker {
   }
 
   bool has_passes(const KernelStream& stream) const {
-    return std::any_of(stream.passes.begin(), stream.passes.end(),
-                       [&](const ModelPass& pass) { return is_mine(pass); });
+    return std::ranges::any_of(stream.passes, [&](const ModelPass& pass) { return is_mine(pass); });
   }
 
   LayerMap map(const KernelStream& stream, std::int64_t capture_start_ns,

@@ -147,11 +147,11 @@ bool is_repeating(const Train& train, Stretches& stretches) {
     likes.push_back(
         likeness(train.positions[i], train.positions[i + 1], train.positions[i + 2], stretches));
   }
-  std::sort(likes.begin(), likes.end());
+  std::ranges::sort(likes);
   return likes[likes.size() / 2] >= 0.8 && likes[likes.size() * 3 / 10] >= 0.75;
 }
 
-bool is_near(std::uint32_t period, std::uint32_t other) {
+bool is_near_period(std::uint32_t period, std::uint32_t other) {
   const std::uint32_t distance = period > other ? period - other : other - period;
   return distance <= std::max<std::uint32_t>(1, other / 10);
 }
@@ -169,7 +169,7 @@ class Free {
   void take(const std::vector<Interval>& intervals) {
     std::vector<Interval> all = std::move(taken_);
     all.insert(all.end(), intervals.begin(), intervals.end());
-    std::sort(all.begin(), all.end());
+    std::ranges::sort(all);
     taken_.clear();
     for (const Interval& one : all) {
       if (!taken_.empty() && one.first <= taken_.back().second) {
@@ -186,9 +186,7 @@ class Free {
 
  private:
   std::uint32_t num_taken_before(std::uint32_t position) const {
-    const auto after = std::upper_bound(
-        taken_.begin(), taken_.end(), position,
-        [](std::uint32_t place, const Interval& one) { return place < one.first; });
+    const auto after = std::ranges::upper_bound(taken_, position, {}, &Interval::first);
     if (after == taken_.begin()) {
       return 0;
     }
@@ -226,11 +224,10 @@ std::map<std::uint32_t, std::vector<std::uint32_t>> agreeing(const std::vector<T
                                                              const std::vector<Train>& like) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> positions;
   for (const Train& train : trains) {
-    const auto at =
-        std::upper_bound(like.begin(), like.end(), train.end(),
-                         [](std::uint32_t end, const Train& other) { return end < other.begin(); });
+    const auto at = std::ranges::upper_bound(like, train.end(), {},
+                                             [](const Train& other) { return other.begin(); });
     const bool meets = at != like.begin() && std::prev(at)->end() > train.begin() &&
-                       is_near(train.period, std::prev(at)->period);
+                       is_near_period(train.period, std::prev(at)->period);
     if (meets) {
       std::vector<std::uint32_t>& all = positions[train.symbol];
       for (const std::uint32_t position : train.positions) {
@@ -250,8 +247,8 @@ LayerRun run_of(const std::map<std::uint32_t, std::vector<std::uint32_t>>& agree
   for (const auto& [symbol, positions] : agreed) {
     ++votes[positions.size()];
   }
-  const auto most = std::max_element(
-      votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::ranges::max_element(
+      votes, {}, [](const auto& one) -> const auto& { return one.second; });
   LayerRun run;
   run.num_agreeing = most->second;
   std::uint32_t anchor = 0;
@@ -313,7 +310,7 @@ class RunFinder {
     std::vector<Train> same;
     std::vector<const Train*> rest;
     for (const Train* train : candidates) {
-      if (train->symbol != best.symbol || !is_near(train->period, best.period)) {
+      if (train->symbol != best.symbol || !is_near_period(train->period, best.period)) {
         rest.push_back(train);
       } else if (is_repeating(*train, stretches_)) {
         same.push_back(*train);

@@ -85,11 +85,11 @@ class LedgerMaker {
         causes_(input.trace, input.stages, input.attribution),
         all_(input.trace, input.attribution, input.is_communication),
         devices_(work_by_device(input.trace, all_)),
-        is_marked_(std::any_of(input.stages.names.begin(), input.stages.names.end(),
-                               [](const RowName& stage) {
-                                 return stage.kind != RowKind::kUnmarked &&
-                                        role_of(stage) != StageRole::kWarmUp;
-                               })),
+        is_marked_(std::ranges::any_of(input.stages.names,
+                                       [](const RowName& stage) {
+                                         return stage.kind != RowKind::kUnmarked &&
+                                                role_of(stage) != StageRole::kWarmUp;
+                                       })),
         warm_up_end_ns_(is_marked_ ? INT64_MIN : warm_up_end_ns(input.trace, input.stages)),
         windows_of_(input.trace.devices.size()),
         phases_(input.trace.devices.size()) {
@@ -108,8 +108,8 @@ class LedgerMaker {
     for (std::size_t device = 0; device < devices_.size(); ++device) {
       add_device(static_cast<std::uint16_t>(device), result);
     }
-    std::sort(result.capture.begin(), result.capture.end(), has_lower_device);
-    std::stable_sort(result.phases.begin(), result.phases.end(), has_lower_device);
+    std::ranges::sort(result.capture, has_lower_device);
+    std::ranges::stable_sort(result.phases, has_lower_device);
     add_stages(result);
     add_coverage(result);
     for (std::vector<LedgerRow>* rows : {&result.stages, &result.capture, &result.phases}) {
@@ -170,9 +170,8 @@ class LedgerMaker {
     }
     std::vector<std::uint32_t>& windows = windows_of_[device];
     const auto start_of = [&](std::uint32_t i) { return input_.windows[i].start_ns; };
-    std::sort(windows.begin(), windows.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::pair(start_of(a), a) < std::pair(start_of(b), b);
-    });
+    std::ranges::sort(windows, {},
+                      [&](std::uint32_t one) { return std::pair(start_of(one), one); });
     std::size_t num_wholes = 0;
     std::size_t num_windows = 0;
     const auto next = [&](LedgerSpan& window) {
@@ -354,9 +353,8 @@ class LedgerMaker {
   // The first work of a GPU that starts at a time or later.
   DeviceWork::const_iterator first_from(std::uint16_t device, std::int64_t time_ns) const {
     const DeviceWork& work = devices_[device];
-    return std::lower_bound(
-        work.begin(), work.end(), time_ns,
-        [&](std::uint32_t one, std::int64_t t) { return all_.start_ns(one) < t; });
+    return std::ranges::lower_bound(work, time_ns, {},
+                                    [&](std::uint32_t one) { return all_.start_ns(one); });
   }
 
   std::pair<DeviceWork::const_iterator, DeviceWork::const_iterator> work_of_phase(
@@ -462,8 +460,7 @@ class LedgerMaker {
   // Time in unrecorded gaps up to some time, as far as the launching thread waited in them.
   std::int64_t unrecorded_waits_ns(std::int64_t time_ns) const {
     const auto after =
-        std::upper_bound(survey_.unrecorded.begin(), survey_.unrecorded.end(), time_ns,
-                         [](std::int64_t t, const UnrecordedGap& one) { return t < one.start_ns; });
+        std::ranges::upper_bound(survey_.unrecorded, time_ns, {}, &UnrecordedGap::start_ns);
     if (after == survey_.unrecorded.begin()) {
       return 0;
     }
@@ -559,7 +556,7 @@ class LedgerMaker {
 
   // Length of the union of spans.
   static std::int64_t covered_ns(std::vector<std::pair<std::int64_t, std::int64_t>>& spans) {
-    std::sort(spans.begin(), spans.end());
+    std::ranges::sort(spans);
     std::int64_t covered = 0;
     std::int64_t reach = INT64_MIN;
     for (const auto& [from_ns, to_ns] : spans) {

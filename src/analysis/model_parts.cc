@@ -37,8 +37,8 @@ std::string own_part(const PartKernel& kernel) {
       {"norm", "norm"},
       {"embedding", "gather"},
   }};
-  const auto* row = std::find_if(kParts.begin(), kParts.end(),
-                                 [&](const auto& one) { return one.first == kernel.family; });
+  const auto* row =
+      std::ranges::find_if(kParts, [&](const auto& one) { return one.first == kernel.family; });
   return std::string(row == kParts.end() ? std::string_view(kernel.family) : row->second);
 }
 

@@ -7,9 +7,10 @@
 #include "analysis/operator_names.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
+
+#include "base/parse_number.h"
 
 namespace gpuwhy {
 namespace {
@@ -24,10 +25,8 @@ constexpr std::string_view kAppended[] = {
 constexpr std::size_t kLongestName = 200;  // of what is shown; a file's is of any length
 
 std::optional<std::int64_t> index_of(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_index = failure == std::errc() && end == text.data() + text.size() && value >= 0;
-  return is_index ? std::optional(value) : std::nullopt;
+  const auto value = parse_whole(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 }  // namespace
@@ -48,9 +47,8 @@ std::optional<LayerName> layer_of(std::string_view module) {
     const auto index =
         line == std::string_view::npos ? std::nullopt : index_of(module.substr(line + 1));
     const std::string_view name = module.substr(0, line);
-    const bool is_layer =
-        std::any_of(std::begin(kLayerClasses), std::end(kLayerClasses),
-                    [&](std::string_view ending) { return name.ends_with(ending); });
+    const bool is_layer = std::ranges::any_of(
+        kLayerClasses, [&](std::string_view ending) { return name.ends_with(ending); });
     return index && is_layer ? std::optional(LayerName{name, *index}) : std::nullopt;
   }
   std::size_t start = 0;

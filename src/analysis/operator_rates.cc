@@ -99,7 +99,7 @@ std::string sizes_text(const Sizes& sizes) {
 
 bool are_sizes(const Sizes& sizes, std::size_t count) {
   return sizes.size() == count &&
-         std::all_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size > 0; });
+         std::ranges::all_of(sizes, [](std::int64_t size) { return size > 0; });
 }
 
 double product_of(const Sizes& sizes) {
@@ -155,9 +155,8 @@ std::optional<Product> product_in(std::string_view op, std::string_view text) {
 // Kernel time by call of the operators that have inputs, in order of thread and time.
 std::vector<OpCall> calls_with_inputs(const Trace& trace, std::vector<OpKernel> launched) {
   const Ops& ops = trace.ops;
-  std::sort(launched.begin(), launched.end(), [&](const OpKernel& a, const OpKernel& b) {
-    return std::tuple(ops.thread[a.op], ops.start_ns[a.op], -ops.end_ns[a.op], a.op) <
-           std::tuple(ops.thread[b.op], ops.start_ns[b.op], -ops.end_ns[b.op], b.op);
+  std::ranges::sort(launched, {}, [&](const OpKernel& one) {
+    return std::tuple(ops.thread[one.op], ops.start_ns[one.op], -ops.end_ns[one.op], one.op);
   });
   std::vector<OpCall> calls;
   calls.reserve(launched.size());
@@ -186,9 +185,8 @@ std::optional<double> rate_of(double amount, std::int64_t total_ns) {
 
 template <typename Rate, typename Name>
 void keep_largest(std::vector<Rate>& rates, Name name) {
-  std::sort(rates.begin(), rates.end(), [&](const Rate& a, const Rate& b) {
-    return std::tuple(-a.total_ns, name(a)) < std::tuple(-b.total_ns, name(b));
-  });
+  std::ranges::sort(rates, {},
+                    [&](const Rate& one) { return std::tuple(-one.total_ns, name(one)); });
   if (rates.size() > kMostRates) {
     rates.resize(kMostRates);
   }
@@ -348,7 +346,7 @@ class MessageSums {
     }
     const double factor = bus_factor(rate.collective, rate.group_size);
     rate.bus_bytes_per_s = *rate.bytes_per_s * factor;
-    std::sort(sum.elements_per_s.begin(), sum.elements_per_s.end());
+    std::ranges::sort(sum.elements_per_s);
     const auto bus = [&](double elements_per_s) { return elements_per_s * *width * factor; };
     rate.bus_min_bytes_per_s = bus(sum.elements_per_s.front());
     rate.bus_median_bytes_per_s = bus(sum.elements_per_s[(sum.elements_per_s.size() - 1) / 2]);

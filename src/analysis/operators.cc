@@ -59,8 +59,8 @@ struct Launches {
       return std::tuple(calls.thread[call[a]], calls.start_ns[call[a]], call[a], a) <
              std::tuple(calls.thread[call[b]], calls.start_ns[call[b]], call[b], b);
     };
-    if (!std::is_sorted(kernels.begin(), kernels.end(), is_before)) {
-      std::sort(kernels.begin(), kernels.end(), is_before);
+    if (!std::ranges::is_sorted(kernels, is_before)) {
+      std::ranges::sort(kernels, is_before);
     }
   }
 };
@@ -76,8 +76,8 @@ class Nest {
       return std::tuple(table.thread[a], table.start_ns[a], -table.end_ns[a], a) <
              std::tuple(table.thread[b], table.start_ns[b], -table.end_ns[b], b);
     };
-    if (!std::is_sorted(rows_.begin(), rows_.end(), is_before)) {
-      std::sort(rows_.begin(), rows_.end(), is_before);
+    if (!std::ranges::is_sorted(rows_, is_before)) {
+      std::ranges::sort(rows_, is_before);
     }
   }
 
@@ -97,8 +97,8 @@ class Nest {
       }
       close(open, at, false);
       const auto covers = [&](std::uint32_t row) { return table_.end_ns[row] >= at.second; };
-      const auto first = is_outermost ? std::find_if(open.begin(), open.end(), covers)
-                                      : open.end() - (open.empty() ? 0 : 1);
+      const auto first =
+          is_outermost ? std::ranges::find_if(open, covers) : open.end() - (open.empty() ? 0 : 1);
       found.push_back(first == open.end() ? kNone : *first);
     }
     return found;
@@ -185,8 +185,8 @@ class Rows {
       record.calls = sum.calls;
       record.num_kernels = sum.num_kernels;
     }
-    std::sort(records.begin(), records.end(), [](const OperatorRow& a, const OperatorRow& b) {
-      return std::tuple(-a.total_ns, a.name, a.stage) < std::tuple(-b.total_ns, b.name, b.stage);
+    std::ranges::sort(records, {}, [](const OperatorRow& one) {
+      return std::tuple(-one.total_ns, one.name, one.stage);
     });
     return records;
   }
@@ -239,9 +239,8 @@ std::vector<LayerTotal> in_model_order(
                                            ? std::to_string(key.second)
                                            : fmt::format("{}.{}", key.first, key.second);
   }
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return std::pair(std::get<0>(a), std::get<1>(a)) < std::pair(std::get<0>(b), std::get<1>(b));
-  });
+  std::ranges::sort(sorted, {},
+                    [](const auto& one) { return std::pair(std::get<0>(one), std::get<1>(one)); });
   std::vector<LayerTotal> totals;
   totals.reserve(sorted.size());
   for (auto& [stack, index, total] : sorted) {
@@ -415,8 +414,8 @@ std::optional<Operators> summarise_operators(const Trace& trace, const Stages& s
   const bool is_profiler = trace.ops.size() > 0;
   Sources sources = is_profiler ? sources_of(trace.ops) : sources_of(trace);
   const auto has_scope = [&](ScopeKind kind) {
-    return std::any_of(trace.host_scopes.begin(), trace.host_scopes.end(),
-                       [&](const HostScope& scope) { return scope.kind == kind; });
+    return std::ranges::any_of(trace.host_scopes,
+                               [&](const HostScope& scope) { return scope.kind == kind; });
   };
   const bool has_operators = !sources.operators.empty() || has_scope(ScopeKind::kOperator);
   if (!has_operators && sources.modules.empty() && !has_scope(ScopeKind::kModule)) {

@@ -42,8 +42,8 @@ std::map<std::string_view, Weights> weights_of(const Llm& llm) {
                {"v", {LlmPart::kQkv, key}},
                {"o", {LlmPart::kOut, query}}};
   }
-  const bool has_dense_mlp = std::none_of(llm.layers.begin(), llm.layers.end(),
-                                          [](const LlmLayer& layer) { return layer.is_moe; });
+  const bool has_dense_mlp =
+      std::ranges::none_of(llm.layers, [](const LlmLayer& layer) { return layer.is_moe; });
   if (has_dense_mlp) {
     const std::int64_t matrix = llm.hidden * llm.dense_ff;
     weights["gate_up"] = {LlmPart::kMlp, (llm.mlp_matrices - 1) * matrix};
@@ -72,8 +72,8 @@ std::optional<std::int64_t> tokens_of_steps(const Analysis& analysis) {
 }
 
 std::int64_t num_gpus_of(const EfficiencySetup& setup, const Analysis& analysis) {
-  const auto busy = std::count_if(analysis.devices.begin(), analysis.devices.end(),
-                                  [](const DeviceRow& one) { return one.num_kernels > 0; });
+  const auto busy = std::ranges::count_if(analysis.devices,
+                                          [](const DeviceRow& one) { return one.num_kernels > 0; });
   return setup.num_gpus.value_or(std::max<std::int64_t>(1, busy));
 }
 
@@ -90,9 +90,9 @@ StageRole kind_of(const PassRow& pass, const Analysis& analysis) {
     return role_of(row_name(pass.kind));
   }
   const RowName& first = analysis.stages[analysis.steps.front().stage].stage;
-  const bool are_alike = std::all_of(
-      analysis.steps.begin(), analysis.steps.end(),
-      [&](const StageStep& step) { return analysis.stages[step.stage].stage == first; });
+  const bool are_alike = std::ranges::all_of(analysis.steps, [&](const StageStep& step) {
+    return analysis.stages[step.stage].stage == first;
+  });
   return !are_alike                              ? StageRole::kOther
          : is_decode(first)                      ? StageRole::kDecode
          : role_of(first) == StageRole::kPrefill ? StageRole::kPrefill
@@ -114,7 +114,7 @@ KnownWork work_of(const PassRow& pass, const EfficiencySetup& setup, const Llm& 
     work = {sequences * *setup.prompt_tokens,
             cost_of(llm, prefill_work(*setup.prompt_tokens, sequences)), 1};
   } else if (kind != StageRole::kOther && analysis.structure->passes.size() == 1 &&
-             std::all_of(analysis.steps.begin(), analysis.steps.end(), [&](const StageStep& step) {
+             std::ranges::all_of(analysis.steps, [&](const StageStep& step) {
                return step.counts.is_complete() && is_exact(llm, step.counts);
              })) {
     for (const StageStep& step : analysis.steps) {
@@ -148,9 +148,7 @@ class PartCosts {
 
   // `parts` are the attention kernels of one layer: the longest stands for all of them.
   void add_attention(const std::vector<LayerPartRow*>& parts) const {
-    LayerPartRow& part =
-        **std::max_element(parts.begin(), parts.end(),
-                           [](const auto* a, const auto* b) { return a->total_ns < b->total_ns; });
+    LayerPartRow& part = **std::ranges::max_element(parts, {}, &LayerPartRow::total_ns);
     double total_ns = 0;
     for (const LayerPartRow* one : parts) {
       total_ns += static_cast<double>(one->total_ns);
@@ -170,11 +168,10 @@ class PartCosts {
   // Keys, values and products of attention in one layer, where all layers are alike.
   void add_attention_cost(const KnownWork& work) {
     const LlmLayer& first = llm_.layers.front();
-    const bool are_alike =
-        std::all_of(llm_.layers.begin(), llm_.layers.end(), [&](const LlmLayer& layer) {
-          return layer.mixer == Mixer::kAttention && layer.reach == first.reach &&
-                 layer.reach_tokens == first.reach_tokens;
-        });
+    const bool are_alike = std::ranges::all_of(llm_.layers, [&](const LlmLayer& layer) {
+      return layer.mixer == Mixer::kAttention && layer.reach == first.reach &&
+             layer.reach_tokens == first.reach_tokens;
+    });
     if (!are_alike || llm_.indexer || llm_.compressed) {
       return;
     }

@@ -17,7 +17,7 @@
 
 namespace gpuwhy {
 
-std::vector<PartUse> find_part_uses(const Trace& trace, const Structure& structure,
+std::vector<PartRow> find_part_uses(const Trace& trace, const Structure& structure,
                                     const StructureSummary& summary,
                                     const std::vector<std::uint32_t>& kernel_parts) {
   std::map<std::pair<std::uint16_t, std::string>, std::int64_t> num_passes;
@@ -39,16 +39,16 @@ std::vector<PartUse> find_part_uses(const Trace& trace, const Structure& structu
       slot.total_ns += trace.kernels.end_ns[row] - trace.kernels.start_ns[row];
     }
   }
-  std::vector<PartUse> found;
+  std::vector<PartRow> found;
   for (std::size_t device = 0; device < trace.devices.size(); ++device) {
-    std::map<std::tuple<std::string, std::string, std::string>, PartUse> sums;
+    std::map<std::tuple<std::string, std::string, std::string>, PartRow> sums;
     for (std::size_t i = 0; i < summary.parts.size(); ++i) {
       const Slot& use = by_device[device][i];
       const LayerPartRow& part = summary.parts[i];
       if (use.launches == 0) {
         continue;
       }
-      PartUse& sum = sums[{part.pass, std::string(part.block()), part.part}];
+      PartRow& sum = sums[{part.pass, std::string(part.block()), part.part}];
       sum.launches += use.launches;
       sum.total_ns += use.total_ns;
     }

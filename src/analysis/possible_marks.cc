@@ -32,9 +32,8 @@ namespace {
 constexpr std::size_t kMostMarks = 5;
 
 bool has_word(std::string_view lower, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return lower.find(word) != std::string_view::npos;
-  });
+  return std::ranges::any_of(
+      words, [&](std::string_view word) { return lower.find(word) != std::string_view::npos; });
 }
 
 // By their domain, or by their function names in the default one.
@@ -43,8 +42,8 @@ bool is_of_library(std::string_view name) {
       "nccl",    "cublas", "cudnn", "cufft",     "cusolver", "cusparse",
       "nvshmem", "cub:",   "cccl",  "tensorrt:", "fsdp::"};
   const std::string lower = to_lower(name);
-  return std::any_of(kBeginnings.begin(), kBeginnings.end(),
-                     [&](std::string_view beginning) { return lower.starts_with(beginning); });
+  return std::ranges::any_of(
+      kBeginnings, [&](std::string_view beginning) { return lower.starts_with(beginning); });
 }
 
 // Functions of a framework: "FlashAttnFunc", "flash_attn::_flash_attn_forward", a compiled graph.
@@ -139,7 +138,7 @@ std::vector<PossibleMark> possible_marks(const Stages& stages,
       candidate.add(range);
     }
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   const auto num_with = [&](const std::string& prefix) {
     const auto begin = std::lower_bound(names.begin(), names.end(), prefix);
     const auto end = std::partition_point(
@@ -159,13 +158,11 @@ std::vector<PossibleMark> possible_marks(const Stages& stages,
     candidate.mark.option = option_for(candidate);
     chosen.push_back(std::move(candidate));
   }
-  std::sort(chosen.begin(), chosen.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tuple(-a.mark.kernel_ns, -a.mark.host_ns, a.name) <
-           std::tuple(-b.mark.kernel_ns, -b.mark.host_ns, b.name);
+  std::ranges::sort(chosen, {}, [](const Candidate& one) {
+    return std::tuple(-one.mark.kernel_ns, -one.mark.host_ns, one.name);
   });
   // Where the GPU worked in some range, those without GPU work are of no use.
-  if (std::any_of(ranges.begin(), ranges.end(),
-                  [](const RangeTotal& range) { return range.kernel_ns > 0; })) {
+  if (std::ranges::any_of(ranges, [](const RangeTotal& range) { return range.kernel_ns > 0; })) {
     std::erase_if(chosen, [](const Candidate& one) { return one.mark.kernel_ns == 0; });
   }
   // A range with little of the GPU time is a part of a step, unless its name says otherwise.

@@ -168,7 +168,7 @@ class RangeSums {
       total.range = name.first.empty() ? total.text : fmt::format("{}:{}", name.first, total.text);
       totals.push_back(std::move(total));
     }
-    std::sort(totals.begin(), totals.end(), has_more_kernel_time);
+    std::ranges::sort(totals, has_more_kernel_time);
     return totals;
   }
 
@@ -258,9 +258,8 @@ class RangeSums {
 
   // Adds the sums of inner ranges to their parents, innermost first.
   void pass_on(std::vector<std::uint32_t>& rows) {
-    std::sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::tuple(trace_.ranges.start_ns[a], -end_of(a), a) <
-             std::tuple(trace_.ranges.start_ns[b], -end_of(b), b);
+    std::ranges::sort(rows, {}, [&](std::uint32_t one) {
+      return std::tuple(trace_.ranges.start_ns[one], -end_of(one), one);
     });
     std::vector<std::uint32_t> open;
     const auto close = [&] {
@@ -320,7 +319,7 @@ std::vector<RangeTotal> fold_numbered(const std::vector<RangeTotal>& ranges) {
       sum.range = fmt::format("{} ({} names)", shape, rows.size());
     }
   }
-  std::sort(folded.begin(), folded.end(), has_more_kernel_time);
+  std::ranges::sort(folded, has_more_kernel_time);
   return folded;
 }
 

@@ -43,7 +43,7 @@ std::vector<std::vector<CollectiveSpan>> collectives_by_process(
     }
   }
   for (std::vector<CollectiveSpan>& process : spans) {
-    std::sort(process.begin(), process.end());
+    std::ranges::sort(process);
   }
   return spans;
 }
@@ -75,7 +75,7 @@ std::vector<std::uint16_t> processes_by_device(const Trace& trace,
       order.push_back(static_cast<std::uint16_t>(process));
     }
   }
-  std::sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
+  std::ranges::sort(order, [&](std::uint16_t a, std::uint16_t b) {
     const ProcessInfo& x = trace.processes[a];
     const ProcessInfo& y = trace.processes[b];
     return std::tuple(x.file, device[a], x.pid, a) < std::tuple(y.file, device[b], y.pid, b);
@@ -224,7 +224,7 @@ std::vector<std::vector<StepMark>> marks_by_process(const Trace& trace, const St
   }
   std::vector<std::vector<StepMark>> marks(timed.size());
   for (std::size_t process = 0; process < timed.size(); ++process) {
-    std::sort(timed[process].begin(), timed[process].end());
+    std::ranges::sort(timed[process]);
     for (const auto& [start_ns, mark] : timed[process]) {
       marks[process].push_back(mark);
     }

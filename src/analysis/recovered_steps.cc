@@ -25,6 +25,7 @@
 
 #include "analysis/kernel_symbols.h"
 #include "analysis/stage_times.h"
+#include "base/list_of.h"
 #include "base/median.h"
 #include "results/stage_role.h"
 
@@ -66,8 +67,8 @@ NameSays says_of(std::string_view name) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const auto has = [&](std::initializer_list<const char*> words) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](const char* word) { return text.find(word) != std::string::npos; });
+    return std::ranges::any_of(
+        words, [&](const char* word) { return text.find(word) != std::string::npos; });
   };
   // A model's decoder does not mean decode.
   const auto has_decode = [&] {
@@ -213,12 +214,8 @@ class StreamSteps {
  private:
   // Short passes are those below the first gap, or all.
   void find_short() {
-    std::vector<std::int64_t> times_ns;
-    times_ns.reserve(works_.size());
-    for (const PassWork& work : works_) {
-      times_ns.push_back(work.product_ns);
-    }
-    std::sort(times_ns.begin(), times_ns.end());
+    auto times_ns = list_of<std::int64_t>(works_, &PassWork::product_ns);
+    std::ranges::sort(times_ns);
     std::size_t num_short = times_ns.size();
     for (std::size_t i = kLeastAfterLong; i < times_ns.size(); ++i) {
       if (times_ns[i] / kLongFactor >= times_ns[i - 1]) {
@@ -348,8 +345,8 @@ class StreamSteps {
 
 // Why no pass of the recording can have a kind; empty: they may.
 std::string refusal_of(const Structure& structure) {
-  const bool is_training = std::any_of(structure.kinds.begin(), structure.kinds.end(),
-                                       [](const ModelPassKind& kind) { return kind.is_backward; });
+  const bool is_training = std::ranges::any_of(
+      structure.kinds, [](const ModelPassKind& kind) { return kind.is_backward; });
   return is_training ? "backward passes: this is training" : "";
 }
 
@@ -480,7 +477,7 @@ std::vector<std::uint32_t> steps_of(const KernelStream& stream, const ModelPass&
       }
     }
   }
-  std::sort(steps.begin(), steps.end());
+  std::ranges::sort(steps);
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   return steps;
 }
@@ -488,15 +485,8 @@ std::vector<std::uint32_t> steps_of(const KernelStream& stream, const ModelPass&
 }  // namespace
 
 std::string_view text_of(PassWorkKind work) {
-  switch (work) {
-    case PassWorkKind::kPrefill:
-      return "prefill";
-    case PassWorkKind::kDecode:
-      return "decode";
-    case PassWorkKind::kUnknown:
-      break;
-  }
-  return "";
+  constexpr std::array<std::string_view, 3> kNames = {"", "prefill", "decode"};
+  return kNames[static_cast<std::size_t>(work)];
 }
 
 void recover_steps(const Trace& trace, Structure& structure, StructureSummary& summary) {

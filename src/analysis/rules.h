@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "results/diagnostic.h"
+#include "results/families.h"
 
 namespace gpuwhy {
 
@@ -32,7 +33,6 @@ struct Rules {
   Diagnostics notes = {};           // what a result must say of the rules
 };
 
-inline constexpr std::string_view kCommunication = "communication";
 inline constexpr std::string_view kOtherFamily = "other";
 inline constexpr std::string_view kOpaqueGraph = "cuda_graph (opaque)";
 

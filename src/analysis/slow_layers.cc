@@ -57,9 +57,8 @@ class SlowLayerFinder {
       found.median_ns = median_ns;
       found.kind_median_ns = usual_ns;
     }
-    std::sort(slow.begin(), slow.end(), [](const SlowLayer& a, const SlowLayer& b) {
-      return std::pair(a.kind_median_ns - a.median_ns, a.layer) <
-             std::pair(b.kind_median_ns - b.median_ns, b.layer);
+    std::ranges::sort(slow, {}, [](const SlowLayer& one) {
+      return std::pair(one.kind_median_ns - one.median_ns, one.layer);
     });
     slow.resize(std::min(slow.size(), kMostSlowLayers));
     for (SlowLayer& one : slow) {

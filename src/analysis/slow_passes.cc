@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/list_of.h"
 #include "base/median.h"
 #include "base/units.h"
 #include "trace/device_label.h"
@@ -124,10 +125,7 @@ class SlowFinder {
   }
 
   void add(std::vector<SlowPass>& slow) const {
-    std::vector<std::int64_t> lengths;
-    for (const TimedPass& timed : passes_) {
-      lengths.push_back(timed.length_ns);
-    }
+    const auto lengths = list_of<std::int64_t>(passes_, &TimedPass::length_ns);
     const std::int64_t median_ns = lower_median(lengths).value_or(0);
     std::vector<const TimedPass*> longest;
     for (const TimedPass& timed : passes_) {
@@ -135,9 +133,8 @@ class SlowFinder {
         longest.push_back(&timed);
       }
     }
-    std::sort(longest.begin(), longest.end(), [](const TimedPass* a, const TimedPass* b) {
-      return std::pair(-a->length_ns, a->pass->start_ns) <
-             std::pair(-b->length_ns, b->pass->start_ns);
+    std::ranges::sort(longest, {}, [](const TimedPass* one) {
+      return std::pair(-one->length_ns, one->pass->start_ns);
     });
     longest.resize(std::min(longest.size(), kMostSlow));
     for (const TimedPass* timed : longest) {
@@ -156,10 +153,8 @@ class SlowFinder {
     slow.median_ns = median_ns;
     slow.causes = causes_of(timed);
     const int num_layers = timed.pass->num_layers();
-    std::vector<std::string> texts;
-    for (const SlowCause& cause : slow.causes) {
-      texts.push_back(text_of(cause, num_layers));
-    }
+    const auto texts = list_of<std::string>(
+        slow.causes, [&](const SlowCause& cause) { return text_of(cause, num_layers); });
     slow.why = fmt::format("{}", fmt::join(texts, ", "));
     return slow;
   }
@@ -198,9 +193,8 @@ class SlowFinder {
         causes.push_back({part, layer, layer, time_ns});
       }
     }
-    std::sort(causes.begin(), causes.end(), [](const SlowCause& a, const SlowCause& b) {
-      return std::tuple(-a.extra_ns, a.first_layer, a.part) <
-             std::tuple(-b.extra_ns, b.first_layer, b.part);
+    std::ranges::sort(causes, {}, [](const SlowCause& one) {
+      return std::tuple(-one.extra_ns, one.first_layer, one.part);
     });
     causes.resize(std::min(causes.size(), kMostCauses));
     std::erase_if(causes, [&](const SlowCause& cause) { return 10 * cause.extra_ns < sum_ns; });

@@ -44,7 +44,7 @@ void fill(std::vector<std::int64_t> durations, std::int64_t first_ns, std::int64
   if (durations.size() > 1) {
     times.steady_mean_ns = static_cast<double>(times.total_ns - first_ns) / (n - 1);
   }
-  std::sort(durations.begin(), durations.end());
+  std::ranges::sort(durations);
   times.std_ns = deviation(durations, times.mean_ns);  // sorted: the same digits in any order
   times.min_ns = durations.front();
   times.max_ns = durations.back();

@@ -83,11 +83,9 @@ class StageFinder {
     nest_steps();
     order_stages();
     stages_.instances.shrink_to_fit();  // they stay until the end
-    std::sort(stages_.instances.begin(), stages_.instances.end(),
-              [](const StageInstance& a, const StageInstance& b) {
-                return std::tuple(a.thread, a.start_ns, -a.end_ns, a.stage) <
-                       std::tuple(b.thread, b.start_ns, -b.end_ns, b.stage);
-              });
+    std::ranges::sort(stages_.instances, {}, [](const StageInstance& one) {
+      return std::tuple(one.thread, one.start_ns, -one.end_ns, one.stage);
+    });
     return std::move(stages_);
   }
 
@@ -190,9 +188,8 @@ class StageFinder {
     }
     std::vector<std::uint32_t> order(stages_.names.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::tuple(bool(stages_.is_nested[a]), first[a], stages_.names[a]) <
-             std::tuple(bool(stages_.is_nested[b]), first[b], stages_.names[b]);
+    std::ranges::sort(order, {}, [&](std::uint32_t one) {
+      return std::tuple(bool(stages_.is_nested[one]), first[one], stages_.names[one]);
     });
     Stages sorted;
     std::vector<std::uint32_t> number(order.size());

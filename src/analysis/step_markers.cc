@@ -24,6 +24,7 @@
 
 #include <fmt/format.h>
 
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "trace/interval_index.h"
 
@@ -53,6 +54,49 @@ constexpr std::string_view kMegatronTrainingSource =
 // The step ends with it in every mode.
 constexpr std::string_view kMegatronCompanion = "bookkeeping";
 
+using Examples = std::array<std::string_view, 3>;
+
+// Rows of one engine differ in these.
+constexpr StepGrammar vllm(std::string_view pattern, std::string_view stage, Examples examples,
+                           std::string_view source = kVllmSource) {
+  return {kVllm, source, pattern, stage, examples};
+}
+constexpr StepGrammar sglang(std::string_view pattern, std::string_view stage, Examples examples,
+                             std::string_view source = kSglangSource) {
+  return {kSglang, source, pattern, stage, examples};
+}
+constexpr StepGrammar transformers(std::string_view pattern, std::string_view stage,
+                                   Examples examples) {
+  return {kTransformers, kTransformersSource, pattern, stage, examples};
+}
+constexpr StepGrammar tensorrt_llm(std::string_view pattern, Examples examples) {
+  return {.engine = kTensorRtLlm,
+          .source = kTensorRtLlmSource,
+          .pattern = pattern,
+          .stage = "",
+          .examples = examples,
+          .has_one_query_each = true};
+}
+// A plain word, which is its own example.
+constexpr StepGrammar megatron(std::string_view word, std::string_view stage) {
+  return {.engine = kMegatron,
+          .source = kMegatronSource,
+          .pattern = word,
+          .stage = stage,
+          .examples = {word},
+          .companion = kMegatronCompanion};
+}
+constexpr StepGrammar schedule(std::string_view pattern, std::string_view stage,
+                               std::string_view example) {
+  return {.engine = kMegatronTraining,
+          .source = kMegatronTrainingSource,
+          .pattern = pattern,
+          .stage = stage,
+          .examples = {example},
+          .use = StepUse::kFallback,
+          .is_process_wide = true};
+}
+
 constexpr StepGrammar kGrammars[] = {
     // gpuwhy's own: prompt tokens, sequences that make a token, and each slot with its tokens.
     {.engine = kSlotMarkers,
@@ -65,44 +109,28 @@ constexpr StepGrammar kGrammars[] = {
      .has_slots = true},
 
     // vLLM. A request is in context until it has made a token. k counts the tokens of the step.
-    {kVllm,
-     kVllmSource,
-     "execute_{}_context_{c}(sq{c_sq}sk{c_sk}sqsq{c_sqsq}sqsk{c_sqsk})"
-     "_generation_{g}(sq{g_sq}sk{g_sk}sqsq{g_sqsq}sqsk{g_sqsk})",
-     "",
-     {"execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)"
-      "_generation_37(sq37sk34489sqsq37sqsk34489)",
-      "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)",
-      "execute_128_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq128sk65536sqsq512sqsk262144)"}},
-    {kVllm,
-     kVllmSource,
-     "execute_context_{c}({c_sq})_generation_{g}({g_sq})",
-     "",
-     {"execute_context_2(600)_generation_3(3)", "execute_context_0(0)_generation_8(8)",
-      "execute_context_0(0)_generation_0(0)"}},
-    {kVllm,
-     "a recording of vLLM with TraceLens' early patch",
-     "execute_context_{c}({c_sq}_{c_sqsq})_generation_{g}({g_sq})",
-     "",
-     {"execute_context_1(888_788544)_generation_0(0)"}},
-    {kVllm,
-     "vllm/v1/worker/gpu_model_runner.py, 0.26.1rc0",
-     "capture_{}_FULL",
-     "graph_capture",
-     {"capture_32_FULL"}},
-    {kVllm,
-     "vllm/v1/worker/gpu_model_runner.py, 0.26.1rc0",
-     "capture_{}_PIECEWISE",
-     "graph_capture",
-     {"capture_8192_PIECEWISE"}},
+    vllm("execute_{}_context_{c}(sq{c_sq}sk{c_sk}sqsq{c_sqsq}sqsk{c_sqsk})"
+         "_generation_{g}(sq{g_sq}sk{g_sk}sqsq{g_sqsq}sqsk{g_sqsk})",
+         "",
+         {"execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)"
+          "_generation_37(sq37sk34489sqsq37sqsk34489)",
+          "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)",
+          "execute_128_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq128sk65536sqsq512sqsk262144)"}),
+    vllm("execute_context_{c}({c_sq})_generation_{g}({g_sq})", "",
+         {"execute_context_2(600)_generation_3(3)", "execute_context_0(0)_generation_8(8)",
+          "execute_context_0(0)_generation_0(0)"}),
+    vllm("execute_context_{c}({c_sq}_{c_sqsq})_generation_{g}({g_sq})", "",
+         {"execute_context_1(888_788544)_generation_0(0)"},
+         "a recording of vLLM with TraceLens' early patch"),
+    vllm("capture_{}_FULL", "graph_capture", {"capture_32_FULL"},
+         "vllm/v1/worker/gpu_model_runner.py, 0.26.1rc0"),
+    vllm("capture_{}_PIECEWISE", "graph_capture", {"capture_8192_PIECEWISE"},
+         "vllm/v1/worker/gpu_model_runner.py, 0.26.1rc0"),
 
     // SGLang. The mode names the step; the sums are there with detailed_annotations.
-    {kSglang,
-     kSglangSource,
-     "step[EXTEND bs={c} toks={c_sq}{=c_sq c_sk c_sqsq c_sqsk}]",
-     "prefill",
-     {"step[EXTEND bs=4 toks=512]",
-      "step[EXTEND bs=2 toks=12 c_sq=12 c_sqsq=80 c_sqsk=120 c_sk=20]"}},
+    sglang("step[EXTEND bs={c} toks={c_sq}{=c_sq c_sk c_sqsq c_sqsk}]", "prefill",
+           {"step[EXTEND bs=4 toks=512]",
+            "step[EXTEND bs=2 toks=12 c_sq=12 c_sqsq=80 c_sqsk=120 c_sk=20]"}),
     {.engine = kSglang,
      .source = kSglangSource,
      .pattern = "step[DECODE bs={g}{=g_sq g_sk g_sqsq g_sqsk}]",
@@ -121,7 +149,7 @@ constexpr StepGrammar kGrammars[] = {
                   "step[MIXED bs=1 c=1 g=0 c_sq=3 c_sk=3 c_sqsq=9 c_sqsk=9 "
                   "g_sq=0 g_sk=0 g_sqsq=0 g_sqsk=0]"},
      .has_one_query_each = true},
-    {kSglang, kSglangSource, "step[MIXED bs={n}*]", "mixed", {"step[MIXED bs=66]"}},
+    sglang("step[MIXED bs={n}*]", "mixed", {"step[MIXED bs=66]"}),
     // Its k is the length before the drafts: eagle_info.py adds draft_token_num to it.
     {.engine = kSglang,
      .source = kSglangSource,
@@ -131,78 +159,41 @@ constexpr StepGrammar kGrammars[] = {
                   "step[TARGET_VERIFY bs=2 g_sq=6 g_sqsq=18 g_sqsk=90 g_sk=30]",
                   "step[TARGET_VERIFY bs=64]"},
      .has_keys_before_queries = true},
-    {kSglang,
-     kSglangSource,
-     "step[DRAFT_EXTEND_V2 bs={c}{=c_sq c_sk c_sqsq c_sqsk}]",
-     "draft",
-     {"step[DRAFT_EXTEND_V2 bs=8]",
-      "step[DRAFT_EXTEND_V2 bs=2 c_sq=8 c_sqsq=32 c_sqsk=152 c_sk=38]"}},
-    {kSglang,
-     "srt/speculative/frozen_kv_mtp_cuda_graph_runner.py, 2026-08-23",
-     "step[DRAFT_LOOP raw_bs={n} bs={} topk={}]",
-     "draft",
-     {"step[DRAFT_LOOP raw_bs=3 bs=4 topk=1]"}},
-    {kSglang, kSglangSource, "step[IDLE bs={g}*]", "idle", {"step[IDLE bs=0]"}},
-    {kSglang, kSglangSource, "step[PREBUILT bs={n}*]", "idle", {"step[PREBUILT bs=16]"}},
-    {kSglang,
-     kSglangSource,
-     "step[SPLIT_PREFILL bs={c}*]",
-     "prefill",
-     {"step[SPLIT_PREFILL bs=3]"}},
-    {kSglang, kSglangSource, "step[DLLM_EXTEND bs={n}*]", "step", {"step[DLLM_EXTEND bs=5]"}},
-    {kSglang,
-     "a recording of SGLang with TraceLens' patch",
-     "capture_{}_DECODE",
-     "graph_capture",
-     {"capture_32_DECODE"}},
+    sglang("step[DRAFT_EXTEND_V2 bs={c}{=c_sq c_sk c_sqsq c_sqsk}]", "draft",
+           {"step[DRAFT_EXTEND_V2 bs=8]",
+            "step[DRAFT_EXTEND_V2 bs=2 c_sq=8 c_sqsq=32 c_sqsk=152 c_sk=38]"}),
+    sglang("step[DRAFT_LOOP raw_bs={n} bs={} topk={}]", "draft",
+           {"step[DRAFT_LOOP raw_bs=3 bs=4 topk=1]"},
+           "srt/speculative/frozen_kv_mtp_cuda_graph_runner.py, 2026-08-23"),
+    sglang("step[IDLE bs={g}*]", "idle", {"step[IDLE bs=0]"}),
+    sglang("step[PREBUILT bs={n}*]", "idle", {"step[PREBUILT bs=16]"}),
+    sglang("step[SPLIT_PREFILL bs={c}*]", "prefill", {"step[SPLIT_PREFILL bs=3]"}),
+    sglang("step[DLLM_EXTEND bs={n}*]", "step", {"step[DLLM_EXTEND bs=5]"}),
+    sglang("capture_{}_DECODE", "graph_capture", {"capture_32_DECODE"},
+           "a recording of SGLang with TraceLens' patch"),
 
     // TensorRT-LLM, four ages of one marker.
-    {.engine = kTensorRtLlm,
-     .source = kTensorRtLlmSource,
-     .pattern = "[Executor] _forward_step {}: {c} ctx reqs, {c_sq} ctx tokens, {g} gen reqs",
-     .stage = "",
-     .examples = {"[Executor] _forward_step 60000: 0 ctx reqs, 0 ctx tokens, 32 gen reqs",
-                  "[Executor] _forward_step 7: 2 ctx reqs, 4096 ctx tokens, 30 gen reqs"},
-     .has_one_query_each = true},
-    {.engine = kTensorRtLlm,
-     .source = kTensorRtLlmSource,
-     .pattern = "[Executor] _forward_step {}: {c} ctx reqs, {g} gen reqs",
-     .stage = "",
-     .examples = {"[Executor] _forward_step 12: 0 ctx reqs, 500 gen reqs",
-                  "[Executor] _forward_step 1: 4 ctx reqs, 0 gen reqs"},
-     .has_one_query_each = true},
-    {.engine = kTensorRtLlm,
-     .source = kTensorRtLlmSource,
-     .pattern = "[Executor] _forward_step: {c} ctx reqs, {g} gen reqs",
-     .stage = "",
-     .examples = {"[Executor] _forward_step: 1 ctx reqs, 3 gen reqs"},
-     .has_one_query_each = true},
-    {.engine = kTensorRtLlm,
-     .source = kTensorRtLlmSource,
-     .pattern = "_forward_step: {c} ctx reqs, {g} gen reqs",
-     .stage = "",
-     .examples = {"_forward_step: 0 ctx reqs, 8 gen reqs"},
-     .has_one_query_each = true},
+    tensorrt_llm("[Executor] _forward_step {}: {c} ctx reqs, {c_sq} ctx tokens, {g} gen reqs",
+                 {"[Executor] _forward_step 60000: 0 ctx reqs, 0 ctx tokens, 32 gen reqs",
+                  "[Executor] _forward_step 7: 2 ctx reqs, 4096 ctx tokens, 30 gen reqs"}),
+    tensorrt_llm("[Executor] _forward_step {}: {c} ctx reqs, {g} gen reqs",
+                 {"[Executor] _forward_step 12: 0 ctx reqs, 500 gen reqs",
+                  "[Executor] _forward_step 1: 4 ctx reqs, 0 gen reqs"}),
+    tensorrt_llm("[Executor] _forward_step: {c} ctx reqs, {g} gen reqs",
+                 {"[Executor] _forward_step: 1 ctx reqs, 3 gen reqs"}),
+    tensorrt_llm("_forward_step: {c} ctx reqs, {g} gen reqs",
+                 {"_forward_step: 0 ctx reqs, 8 gen reqs"}),
 
     // gpuwhy's own marks of transformers, where PyTorch's profiler runs. k counts the step's
     // tokens.
-    {kTransformers,
-     kTransformersSource,
-     "transformers.prefill[bs={c} toks={c_sq}{=c_sk c_sqsq c_sqsk}]",
-     "prefill",
-     {"transformers.prefill[bs=3 toks=51 c_sk=51 c_sqsq=867 c_sqsk=867]",
-      "transformers.prefill[bs=3 toks=51]"}},
-    {kTransformers,
-     kTransformersSource,
-     "transformers.decode_step[bs={g} toks={g_sq}{=g_sk g_sqsq g_sqsk}]",
-     "decode",
-     {"transformers.decode_step[bs=3 toks=3 g_sk=54 g_sqsq=3 g_sqsk=54]",
-      "transformers.decode_step[bs=3 toks=3]"}},
-    {kTransformers,
-     kTransformersSource,
-     "transformers.verify[bs={g} toks={g_sq}{=g_sk g_sqsq g_sqsk}]",
-     "verify",
-     {"transformers.verify[bs=1 toks=4]"}},
+    transformers("transformers.prefill[bs={c} toks={c_sq}{=c_sk c_sqsq c_sqsk}]", "prefill",
+                 {"transformers.prefill[bs=3 toks=51 c_sk=51 c_sqsq=867 c_sqsk=867]",
+                  "transformers.prefill[bs=3 toks=51]"}),
+    transformers("transformers.decode_step[bs={g} toks={g_sq}{=g_sk g_sqsq g_sqsk}]", "decode",
+                 {"transformers.decode_step[bs=3 toks=3 g_sk=54 g_sqsq=3 g_sqsk=54]",
+                  "transformers.decode_step[bs=3 toks=3]"}),
+    transformers("transformers.verify[bs={g} toks={g_sq}{=g_sk g_sqsq g_sqsk}]", "verify",
+                 {"transformers.verify[bs=1 toks=4]"}),
 
     // ATOM. A decode step with p= has requests of both phases, in one sum.
     {kAtom,
@@ -224,37 +215,12 @@ constexpr StepGrammar kGrammars[] = {
     // Megatron inference: plain words, so they count beside the engine's other ranges, or where
     // nothing better is marked.
     // Prefill is a step with at least one request in context.
-    {.engine = kMegatron,
-     .source = kMegatronSource,
-     .pattern = "Prefill",
-     .stage = "prefill",
-     .examples = {"Prefill"},
-     .companion = kMegatronCompanion},
-    {.engine = kMegatron,
-     .source = kMegatronSource,
-     .pattern = "Decode",
-     .stage = "decode",
-     .examples = {"Decode"},
-     .companion = kMegatronCompanion},
-    {.engine = kMegatron,
-     .source = kMegatronSource,
-     .pattern = "AsyncOverlap",
-     .stage = "step",
-     .examples = {"AsyncOverlap"},
-     .companion = kMegatronCompanion},
-    {.engine = kMegatron,
-     .source = kMegatronSource,
-     .pattern = "AsyncNoOverlap",
-     .stage = "step",
-     .examples = {"AsyncNoOverlap"},
-     .companion = kMegatronCompanion},
+    megatron("Prefill", "prefill"),
+    megatron("Decode", "decode"),
+    megatron("AsyncOverlap", "step"),
+    megatron("AsyncNoOverlap", "step"),
     // A rank without requests runs the experts for the others.
-    {.engine = kMegatron,
-     .source = kMegatronSource,
-     .pattern = "EP-dummy-forward",
-     .stage = "idle",
-     .examples = {"EP-dummy-forward"},
-     .companion = kMegatronCompanion},
+    megatron("EP-dummy-forward", "idle"),
 
     // SGLang under nsys: a step, and not what is in it.
     {kSglangScheduler,
@@ -264,38 +230,18 @@ constexpr StepGrammar kGrammars[] = {
      {"scheduler.run_batch"}},
 
     // Training. Autograd launches from threads of its own, hence process-wide.
-    {.engine = kMegatronTraining,
-     .source = kMegatronTrainingSource,
-     .pattern = "megatron.core.pipeline_parallel.schedules.*.warmup",
-     .stage = "pipeline_warmup",
-     .examples = {"megatron.core.pipeline_parallel.schedules."
-                  "forward_backward_pipelining_with_interleaving.warmup"},
-     .use = StepUse::kFallback,
-     .is_process_wide = true},
-    {.engine = kMegatronTraining,
-     .source = kMegatronTrainingSource,
-     .pattern = "megatron.core.pipeline_parallel.schedules.*.steady",
-     .stage = "pipeline_steady",
-     .examples = {"megatron.core.pipeline_parallel.schedules."
-                  "forward_backward_pipelining_with_interleaving.steady"},
-     .use = StepUse::kFallback,
-     .is_process_wide = true},
-    {.engine = kMegatronTraining,
-     .source = kMegatronTrainingSource,
-     .pattern = "megatron.core.pipeline_parallel.schedules.*.cooldown",
-     .stage = "pipeline_cooldown",
-     .examples = {"megatron.core.pipeline_parallel.schedules."
-                  "forward_backward_pipelining_with_interleaving.cooldown"},
-     .use = StepUse::kFallback,
-     .is_process_wide = true},
-    {.engine = kMegatronTraining,
-     .source = kMegatronTrainingSource,
-     .pattern = "megatron.core.pipeline_parallel.schedules.*.misc",
-     .stage = "pipeline_misc",
-     .examples = {"megatron.core.pipeline_parallel.schedules."
-                  "forward_backward_pipelining_with_interleaving.misc"},
-     .use = StepUse::kFallback,
-     .is_process_wide = true},
+    schedule("megatron.core.pipeline_parallel.schedules.*.warmup", "pipeline_warmup",
+             "megatron.core.pipeline_parallel.schedules."
+             "forward_backward_pipelining_with_interleaving.warmup"),
+    schedule("megatron.core.pipeline_parallel.schedules.*.steady", "pipeline_steady",
+             "megatron.core.pipeline_parallel.schedules."
+             "forward_backward_pipelining_with_interleaving.steady"),
+    schedule("megatron.core.pipeline_parallel.schedules.*.cooldown", "pipeline_cooldown",
+             "megatron.core.pipeline_parallel.schedules."
+             "forward_backward_pipelining_with_interleaving.cooldown"),
+    schedule("megatron.core.pipeline_parallel.schedules.*.misc", "pipeline_misc",
+             "megatron.core.pipeline_parallel.schedules."
+             "forward_backward_pipelining_with_interleaving.misc"),
     {.engine = kPyTorch,
      .source = "torch/profiler/profiler.py, 2.x",
      .pattern = "ProfilerStep#{}",
@@ -538,8 +484,8 @@ void mark_drafts(const Trace& trace, std::vector<EngineSteps::Step>& steps) {
   for (auto& [thread, index] : drafts) {
     index.prepare();
   }
-  const bool has_verify = std::any_of(
-      steps.begin(), steps.end(), [](const auto& step) { return step.marker.stage == "verify"; });
+  const bool has_verify =
+      std::ranges::any_of(steps, [](const auto& step) { return step.marker.stage == "verify"; });
   for (EngineSteps::Step& step : steps) {
     const auto index = drafts.find(trace.ranges.thread[step.row]);
     const bool is_inside =
@@ -584,19 +530,14 @@ void read_slots(std::string_view text, std::vector<SlotTokens>& slots) {
   text = text.substr(0, text.find_first_not_of("0123456789:,"));
   for (const std::string_view pair : split(text, ',')) {
     const std::size_t colon = std::min(pair.find(':'), pair.size());
-    SlotTokens one;
-    const auto number = [](std::string_view digits, std::int64_t& value) {
-      const char* end = digits.data() + digits.size();
-      const auto [read, failure] = std::from_chars(digits.data(), end, value);
-      return failure == std::errc() && read == end && value <= kMostTokens;
-    };
-    if (colon == pair.size() || !number(pair.substr(0, colon), one.slot) ||
-        !number(pair.substr(colon + 1), one.tokens) || one.tokens == 0 ||
+    const auto slot = parse_whole(pair.substr(0, colon));
+    const auto tokens = parse_whole(pair.substr(std::min(colon + 1, pair.size())));
+    if (!slot || !tokens || *slot > kMostTokens || *tokens > kMostTokens || *tokens == 0 ||
         slots.size() - size >= kMostSlots) {
       slots.resize(size);
       return;
     }
-    slots.push_back(one);
+    slots.push_back({*slot, *tokens});
   }
 }
 

@@ -69,8 +69,8 @@ std::vector<KernelStream> streams_of(const Trace& trace, const KernelSymbols& sy
       return kernels.start_ns[a] != kernels.start_ns[b] ? kernels.start_ns[a] < kernels.start_ns[b]
                                                         : is_before_at_start(trace, a, b);
     };
-    if (!std::is_sorted(stream.kernels.begin(), stream.kernels.end(), order)) {
-      std::sort(stream.kernels.begin(), stream.kernels.end(), order);
+    if (!std::ranges::is_sorted(stream.kernels, order)) {
+      std::ranges::sort(stream.kernels, order);
     }
     stream.symbols.resize(stream.kernels.size());
     std::transform(stream.kernels.begin(), stream.kernels.end(), stream.symbols.begin(),
@@ -82,8 +82,7 @@ std::vector<KernelStream> streams_of(const Trace& trace, const KernelSymbols& sy
     return std::tuple(trace.devices[stream.device].ordinal, trace.processes[stream.process].pid,
                       trace.processes[stream.process].global_id);
   };
-  std::sort(streams.begin(), streams.end(),
-            [&](const KernelStream& a, const KernelStream& b) { return number(a) < number(b); });
+  std::ranges::sort(streams, {}, [&](const KernelStream& one) { return number(one); });
   return streams;
 }
 
@@ -206,9 +205,8 @@ Phase usual_phase(SymbolStream stream, const KernelSymbols& symbols, const Bagge
       ++num_passes;
     }
   }
-  return std::max_element(
-             votes.begin(), votes.end(),
-             [](const auto& a, const auto& b) { return a.second.first < b.second.first; })
+  return std::ranges::max_element(
+             votes, {}, [](const auto& one) -> const auto& { return one.second.first; })
       ->second.second;
 }
 
@@ -390,8 +388,8 @@ RunPasses passes_of(SymbolStream stream, const KernelSymbols& symbols, const Lay
     result.reason = "what repeats is too short, or too little of the recording";
     return result;
   }
-  const auto& example = *std::find_if(result.passes.begin(), result.passes.end(),
-                                      [](const ModelPass& pass) { return pass.is_whole; });
+  const auto& example =
+      *std::ranges::find_if(result.passes, [](const ModelPass& pass) { return pass.is_whole; });
   const std::string ends = ends_text(stream, symbols, example);
   if (pieces.size() == 1 && ends.empty()) {
     result.passes.clear();
@@ -418,9 +416,8 @@ RunPasses passes_of(SymbolStream stream, const KernelSymbols& symbols, const Lay
 
 // By start, without overlap: where one ends a little late, the next begins.
 void order_passes(KernelStream& stream) {
-  std::sort(stream.passes.begin(), stream.passes.end(), [](const ModelPass& a, const ModelPass& b) {
-    return std::pair(a.layers.front(), a.kind) < std::pair(b.layers.front(), b.kind);
-  });
+  std::ranges::sort(stream.passes, {},
+                    [](const ModelPass& one) { return std::pair(one.layers.front(), one.kind); });
   std::vector<ModelPass> passes;
   for (ModelPass& pass : stream.passes) {
     if (!passes.empty() && passes.back().layers.back() > pass.layers.front()) {
@@ -443,7 +440,7 @@ class ComputeStream {
     const auto is_comm = [&](std::uint32_t symbol) {
       return known.roles[symbol] == KernelRole::kComm;
     };
-    if (std::none_of(stream.symbols.begin(), stream.symbols.end(), is_comm)) {
+    if (std::ranges::none_of(stream.symbols, is_comm)) {
       return;
     }
     // Each is written, and stays where the next is not written over it: no branch to mispredict.

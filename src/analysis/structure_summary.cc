@@ -153,8 +153,7 @@ class Blocks {
     if (chosen.empty() && most != nullptr) {
       chosen.push_back(most);
     }
-    std::sort(chosen.begin(), chosen.end(),
-              [](const Kind* a, const Kind* b) { return a->order < b->order; });
+    std::ranges::sort(chosen, {}, &Kind::order);
     for (const Kind* kind : chosen) {
       blocks_.emplace_back(trace, *kind->stream, kind->example);
       counts_.push_back(0);
@@ -268,9 +267,8 @@ class KindSummary {
     summary.pass = name;
     summary.num_passes = static_cast<std::int64_t>(pass_ns_.size());
     for (const KernelStream& stream : structure_.streams) {
-      summary.num_cut +=
-          std::count_if(stream.passes.begin(), stream.passes.end(),
-                        [&](const ModelPass& one) { return one.kind == kind_ && !one.is_whole; });
+      summary.num_cut += std::ranges::count_if(
+          stream.passes, [&](const ModelPass& one) { return one.kind == kind_ && !one.is_whole; });
     }
     summary.num_layers = kind.num_layers;
     summary.is_backward = kind.is_backward;
@@ -346,11 +344,10 @@ class KindSummary {
       row.pass = name;
       row.family = kOtherFamily;
       row.place = fmt::format("{} {}", name_of(where, letter), rows.size() + 1);
-      const auto most = std::max_element(slot.names_ns.begin(), slot.names_ns.end(),
-                                         [&](const auto& a, const auto& b) {
-                                           return std::pair(a.second, trace_.strings[b.first]) <
-                                                  std::pair(b.second, trace_.strings[a.first]);
-                                         });
+      const auto most = std::ranges::max_element(slot.names_ns, [&](const auto& a, const auto& b) {
+        return std::pair(a.second, trace_.strings[b.first]) <
+               std::pair(b.second, trace_.strings[a.first]);
+      });
       if (most != slot.names_ns.end()) {
         row.kernel_name = trace_.strings[most->first];
         row.family = families_[most->first];
@@ -399,9 +396,8 @@ class KindSummary {
 std::vector<std::string> names_of(const std::vector<ModelPassKind>& kinds) {
   std::vector<std::string> names;
   for (const ModelPassKind& kind : kinds) {
-    const auto same = std::count_if(kinds.begin(), kinds.end(), [&](const ModelPassKind& other) {
-      return other.is_backward == kind.is_backward;
-    });
+    const auto same = std::ranges::count_if(
+        kinds, [&](const ModelPassKind& other) { return other.is_backward == kind.is_backward; });
     std::string name = kind.is_backward ? "backward" : "forward";
     if (same > 1) {
       const auto before = std::count_if(kinds.data(), &kind, [&](const ModelPassKind& other) {

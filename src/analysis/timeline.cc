@@ -137,9 +137,8 @@ void TimelineMaker::lay_rows() {
   }
   std::vector<std::size_t> devices(trace_.devices.size());
   std::iota(devices.begin(), devices.end(), std::size_t{0});
-  std::stable_sort(devices.begin(), devices.end(), [&](std::size_t a, std::size_t b) {
-    return trace_.devices[a].ordinal < trace_.devices[b].ordinal;
-  });
+  std::ranges::stable_sort(devices, {},
+                           [&](std::size_t one) { return trace_.devices[one].ordinal; });
   row_of_stream_.resize(trace_.streams.size());
   copies_row_.resize(devices.size());
   idle_row_.resize(devices.size());
@@ -158,8 +157,8 @@ void TimelineMaker::lay_rows() {
         processes.insert(trace_.streams[i].process);
       }
     }
-    std::stable_sort(streams.begin(), streams.end(),
-                     [&](std::size_t a, std::size_t b) { return busy_ns[a] > busy_ns[b]; });
+    std::ranges::stable_sort(streams,
+                             [&](std::size_t a, std::size_t b) { return busy_ns[a] > busy_ns[b]; });
     std::uint16_t row = 0;
     for (std::size_t i = 0; i < streams.size(); ++i) {
       const StreamInfo& stream = trace_.streams[streams[i]];
@@ -243,8 +242,7 @@ void TimelineMaker::add_table(const Table& table, const Origins& origins, RowOf 
 }
 
 bool TimelineMaker::is_shown(std::int64_t start_ns, std::int64_t end_ns) const {
-  return made_.is_whole ||
-         std::any_of(made_.windows.begin(), made_.windows.end(), [&](const CloseUp& window) {
+  return made_.is_whole || std::ranges::any_of(made_.windows, [&](const CloseUp& window) {
            return start_ns < window.end_ns && end_ns > window.start_ns;
          });
 }
@@ -328,16 +326,15 @@ Timeline TimelineMaker::finish() {
   for (const std::vector<TimelineGap>& gaps : gaps_) {
     made_.longest_gaps.insert(made_.longest_gaps.end(), gaps.begin(), gaps.end());
   }
-  std::sort(made_.longest_gaps.begin(), made_.longest_gaps.end(), std::greater<>());
+  std::ranges::sort(made_.longest_gaps, std::greater<>());
   made_.longest_gaps.resize(std::min(made_.longest_gaps.size(), kMostListed));
   TimelineSlices& slices = made_.slices;
   slices.append(gap_slices_);
   std::vector<std::uint32_t> order(slices.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::tuple(slices.row[a], slices.start_ns[a], -slices.duration_ns[a], slices.what[a],
-                      a) <
-           std::tuple(slices.row[b], slices.start_ns[b], -slices.duration_ns[b], slices.what[b], b);
+  std::ranges::sort(order, {}, [&](std::uint32_t one) {
+    return std::tuple(slices.row[one], slices.start_ns[one], -slices.duration_ns[one],
+                      slices.what[one], one);
   });
   const auto reorder = [&](auto& column) {
     auto sorted = column;
@@ -359,11 +356,9 @@ Timeline TimelineMaker::finish() {
                                instance.end_ns - instance.start_ns, instance.is_open,
                                is_step(stages_, instance), instance.tokens, numbers[i]});
   }
-  std::stable_sort(made_.instances.begin(), made_.instances.end(),
-                   [](const TimelineStage& a, const TimelineStage& b) {
-                     return std::pair(a.start_ns, -a.duration_ns) <
-                            std::pair(b.start_ns, -b.duration_ns);
-                   });
+  std::ranges::stable_sort(made_.instances, {}, [](const TimelineStage& one) {
+    return std::pair(one.start_ns, -one.duration_ns);
+  });
   return std::move(made_);
 }
 

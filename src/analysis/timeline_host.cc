@@ -139,13 +139,12 @@ std::vector<std::uint32_t> kept_threads(const Trace& trace, const Attribution& a
     return std::tuple(-launches[a], -slices[a], pid_of(a), trace.threads[a].tid, a) <
            std::tuple(-launches[b], -slices[b], pid_of(b), trace.threads[b].tid, b);
   };
-  std::sort(threads.begin(), threads.end(), by_launches);
+  std::ranges::sort(threads, by_launches);
   host.num_threads = static_cast<std::int64_t>(threads.size());
   threads.resize(std::min(threads.size(), kMostThreads));
   host.num_kept_threads = static_cast<std::int64_t>(threads.size());
-  std::stable_sort(threads.begin(), threads.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::tuple(pid_of(a), trace.threads[a].process) <
-           std::tuple(pid_of(b), trace.threads[b].process);
+  std::ranges::stable_sort(threads, {}, [&](std::uint32_t one) {
+    return std::tuple(pid_of(one), trace.threads[one].process);
   });
   return threads;
 }
@@ -179,7 +178,7 @@ std::vector<std::uint32_t> number_names(const Trace& trace, const std::vector<Ke
   for (const auto& [text, time_ns] : filled_ns) {
     order.emplace_back(-time_ns, text);
   }
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   order.resize(std::min(order.size(), kMostNames));
   std::unordered_map<std::string_view, std::uint32_t> number;
   for (const auto& [time_ns, text] : order) {
@@ -208,7 +207,7 @@ HostTimeline make_host_timeline(const Trace& trace, const Attribution& attributi
     place[threads[i]] = i;
   }
   const auto is_in_window = [&](std::int64_t from, std::int64_t to) {
-    return std::any_of(windows.begin(), windows.end(), [&](const KeptTime& window) {
+    return std::ranges::any_of(windows, [&](const KeptTime& window) {
       return from < window.end_ns && to > window.start_ns;
     });
   };
@@ -248,7 +247,7 @@ HostTimeline make_host_timeline(const Trace& trace, const Attribution& attributi
           kept.push_back({place[thread], is_calls, from - start_ns, to - start_ns, name, row});
         }
       });
-  std::sort(kept.begin(), kept.end(), [&](const KeptSlice& a, const KeptSlice& b) {
+  std::ranges::sort(kept, [&](const KeptSlice& a, const KeptSlice& b) {
     const auto key = [](const KeptSlice& one) {
       return std::tuple(one.thread, one.is_calls, one.start_ns, -one.end_ns);
     };
@@ -291,8 +290,8 @@ HostTimeline make_host_timeline(const Trace& trace, const Attribution& attributi
       order.push_back(i);
     }
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return lane_of[a] < lane_of[b]; });
+  std::ranges::stable_sort(
+      order, [&](std::uint32_t a, std::uint32_t b) { return lane_of[a] < lane_of[b]; });
   const std::vector<std::uint32_t> numbers = number_names(trace, kept, host.names);
   for (const std::uint32_t i : order) {
     if (kept[i].row != kNone) {

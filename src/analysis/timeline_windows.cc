@@ -32,9 +32,8 @@ std::vector<std::uint32_t> instances_of(const Stages& stages, bool are_steps) {
       found.push_back(i);
     }
   }
-  std::stable_sort(found.begin(), found.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return stages.instances[a].start_ns < stages.instances[b].start_ns;
-  });
+  std::ranges::stable_sort(found, {},
+                           [&](std::uint32_t one) { return stages.instances[one].start_ns; });
   return found;
 }
 

@@ -34,13 +34,11 @@ class Tracker {
   Tracker(const Analysis& analysis, const EfficiencySetup& setup)
       : analysis_(analysis), setup_(setup), steps_(analysis.steps) {
     // Each replica serves requests of its own.
-    std::stable_sort(steps_.begin(), steps_.end(), [](const StageStep& a, const StageStep& b) {
-      return std::pair(a.group, a.start_ns) < std::pair(b.group, b.start_ns);
-    });
+    std::ranges::stable_sort(
+        steps_, {}, [](const StageStep& one) { return std::pair(one.group, one.start_ns); });
     std::erase_if(steps_, [](const StageStep& step) { return step.is_open; });
-    const bool has_steps = std::any_of(steps_.begin(), steps_.end(), [&](const StageStep& step) {
-      return role(step) == StageRole::kDecodeStep;
-    });
+    const bool has_steps = std::ranges::any_of(
+        steps_, [&](const StageStep& step) { return role(step) == StageRole::kDecodeStep; });
     decode_ = has_steps ? StageRole::kDecodeStep : StageRole::kDecode;
   }
 

@@ -51,7 +51,7 @@ WaitCalls::WaitCalls(const Trace& trace, const Origins& copies) : by_thread_(tra
     }
   }
   for (std::vector<Wait>& waits : by_thread_) {
-    std::sort(waits.begin(), waits.end());
+    std::ranges::sort(waits);
     std::int64_t sum_ns = 0;
     std::int64_t reach_ns = INT64_MIN;
     for (Wait& wait : waits) {
@@ -88,17 +88,13 @@ void WaitCalls::Cursor::advance(std::uint32_t thread, std::int64_t time_ns) {
 
 std::int64_t WaitCalls::last_end_ns(std::uint32_t thread, std::int64_t before_ns) const {
   const std::vector<Wait>& waits = by_thread_[thread];
-  const auto after =
-      std::lower_bound(waits.begin(), waits.end(), before_ns,
-                       [](const Wait& wait, std::int64_t time) { return wait.start_ns < time; });
+  const auto after = std::ranges::lower_bound(waits, before_ns, {}, &Wait::start_ns);
   return after == waits.begin() ? INT64_MIN : std::prev(after)->end_ns;
 }
 
 std::int64_t WaitCalls::waited_until_ns(std::uint32_t thread, std::int64_t time_ns) const {
   const std::vector<Wait>& waits = by_thread_[thread];
-  const auto after =
-      std::upper_bound(waits.begin(), waits.end(), time_ns,
-                       [](std::int64_t time, const Wait& wait) { return time < wait.start_ns; });
+  const auto after = std::ranges::upper_bound(waits, time_ns, {}, &Wait::start_ns);
   if (after == waits.begin()) {
     return 0;
   }

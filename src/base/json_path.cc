@@ -115,8 +115,7 @@ std::string text_of(const Json& value) {
 }
 
 bool holds(const Json& row, const PathStep& step) {
-  return row.is_object() &&
-         std::all_of(step.choices.begin(), step.choices.end(), [&](const auto& choice) {
+  return row.is_object() && std::ranges::all_of(step.choices, [&](const auto& choice) {
            const auto field = row.find(choice.first);
            return field != row.end() && text_of(*field) == choice.second;
          });
@@ -151,8 +150,7 @@ const Json* find_path(const Json& document, const std::vector<PathStep>& path) {
         step.row != SIZE_MAX
             ? (step.row < value->size() ? value->begin() + static_cast<std::ptrdiff_t>(step.row)
                                         : value->end())
-            : std::find_if(value->begin(), value->end(),
-                           [&](const Json& one) { return holds(one, step); });
+            : std::ranges::find_if(*value, [&](const Json& one) { return holds(one, step); });
     if (row == value->end()) {
       return nullptr;
     }

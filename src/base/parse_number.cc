@@ -9,13 +9,6 @@
 
 namespace gpuwhy {
 
-std::optional<std::int64_t> parse_whole(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_whole = failure == std::errc() && end == text.data() + text.size();
-  return is_whole ? std::optional(value) : std::nullopt;
-}
-
 std::optional<double> parse_percent(std::string_view text) {
   double percent = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), percent);

@@ -19,7 +19,7 @@ void sort_runs(std::vector<T>& values, Less less) {
     next = std::is_sorted_until(next, values.end(), less);
     ends.push_back(static_cast<std::size_t>(next - values.begin()));
     if (ends.size() * 8 > values.size() && ends.size() > 8) {  // not of this kind
-      std::stable_sort(values.begin(), values.end(), less);
+      std::ranges::stable_sort(values, less);
       return;
     }
   }

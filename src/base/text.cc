@@ -178,7 +178,7 @@ std::string_view last_line(std::string_view text) {
 
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+      std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 std::string shortened_inside(std::string_view text, std::size_t width) {

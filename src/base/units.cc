@@ -81,7 +81,7 @@ std::optional<std::int64_t> parse_duration_ns(std::string_view text) {
   if (!quantity) {
     return std::nullopt;
   }
-  const auto scale = std::find_if(kDurations.begin(), kDurations.end(), [&](const Scale& one) {
+  const auto scale = std::ranges::find_if(kDurations, [&](const Scale& one) {
     return quantity->unit == one.name ||
            (quantity->unit.empty() && one.size == kDurations.back().size);
   });

@@ -178,7 +178,7 @@ std::string scalar_text(const Json& value) {
 
 bool fits_on_a_line(const Json& list) {
   const bool all_scalar =
-      std::all_of(list.begin(), list.end(), [](const Json& item) { return item.is_primitive(); });
+      std::ranges::all_of(list, [](const Json& item) { return item.is_primitive(); });
   return all_scalar && to_json_line(list).size() < 80;
 }
 

@@ -229,9 +229,8 @@ std::vector<Breach> check_recording(const Contract& contract, const Expectations
                         "record their nodes", "pipeline.nsys.cuda_graph_trace=node"});
   }
   for (const std::string& message : facts.tool_messages) {
-    const bool is_loss =
-        std::any_of(std::begin(kLossWords), std::end(kLossWords),
-                    [&](std::string_view word) { return message.find(word) != std::string::npos; });
+    const bool is_loss = std::ranges::any_of(
+        kLossWords, [&](std::string_view word) { return message.find(word) != std::string::npos; });
     if (is_loss) {
       breaches.push_back({Reason::kDroppedEvents, "nsys", "nsys says: " + printable(message),
                           "record fewer steps", "", false});

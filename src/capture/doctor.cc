@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,6 +22,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/list_of.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "capture/nsys_leftovers.h"
@@ -51,100 +53,104 @@ struct Facts {
   const MachineFacts& machine() const { return diagnosis.machine; }
 };
 
+// What a check found; the table below names it.
+struct Found {
+  CheckStatus status = kOk;
+  std::string finding;
+  std::string remedy = {};
+};
+
 // Runs ensure_nsys() or ensure_ncu(); an error becomes the finding.
 template <typename Tool>
-Check tool_check(const char* id, std::optional<Tool>& tool, Tool (*ensure)(const System&),
+Found tool_check(const char* id, std::optional<Tool>& tool, Tool (*ensure)(const System&),
                  const System& system) {
   try {
     tool = ensure(system);
-    return {id, kOk, fmt::format("{} {} at {}", id, tool->version.text(), tool->path.string()), ""};
+    return {kOk, fmt::format("{} {} at {}", id, tool->version.text(), tool->path.string())};
   } catch (const Error& error) {
-    return {id, kFail, error.message(), error.hint()};
+    return {kFail, error.message(), error.hint()};
   }
 }
 
-Check check_nsys(const Facts& facts) {
+Found check_nsys(const Facts& facts) {
   return tool_check("nsys", facts.diagnosis.nsys, ensure_nsys, facts.system);
 }
 
-Check check_importer(const Facts& facts) {
+Found check_importer(const Facts& facts) {
   const auto& nsys = facts.diagnosis.nsys;
   if (!nsys) {
-    return {"nsys_importer", kSkip, "needs nsys", ""};
+    return {kSkip, "needs nsys"};
   }
   if (!nsys->importer.empty()) {
-    return {"nsys_importer", kOk, nsys->importer.string(), ""};
+    return {kOk, nsys->importer.string()};
   }
   if (nsys->is_wrapper) {
-    return {"nsys_importer", kSkip, "not checked: nsys is a wrapper script", ""};
+    return {kSkip, "not checked: nsys is a wrapper script"};
   }
   return {
-      "nsys_importer", kFail,
+      kFail,
       "QdstrmImporter is missing next to nsys: captures would end as .qdstrm, without a report",
       "on Debian install nsight-systems too and run tools/install-deps.sh nsight, which links it"};
 }
 
-Check check_ncu(const Facts& facts) {
+Found check_ncu(const Facts& facts) {
   return tool_check("ncu", facts.diagnosis.ncu, ensure_ncu, facts.system);
 }
 
-Check check_driver(const Facts& facts) {
+Found check_driver(const Facts& facts) {
   if (facts.machine().driver_version.empty()) {
-    return {"driver", kFail, "no NVIDIA driver is loaded: GPU work cannot be captured here",
+    return {kFail, "no NVIDIA driver is loaded: GPU work cannot be captured here",
             "install NVIDIA's driver; in a container start it with --gpus all. Recordings can be "
             "analysed without one"};
   }
-  return {"driver", kOk, fmt::format("NVIDIA driver {}", facts.machine().driver_version), ""};
+  return {kOk, fmt::format("NVIDIA driver {}", facts.machine().driver_version)};
 }
 
 // A GPU that nvidia-smi lists beside an error is usable, so that is only a warning.
-Check check_gpus(const Facts& facts) {
+Found check_gpus(const Facts& facts) {
   const MachineFacts& machine = facts.machine();
   if (!machine.gpus.empty()) {
-    std::vector<std::string> names;
-    for (const MachineGpu& gpu : machine.gpus) {
-      names.push_back(fmt::format("{}: {} ({})", gpu.index, printable(gpu.name),
-                                  gpu.memory_bytes
-                                      ? format_bytes(static_cast<std::uint64_t>(*gpu.memory_bytes))
-                                      : "memory shared with the CPU"));
-    }
+    const auto names = list_of<std::string>(machine.gpus, [&](const MachineGpu& gpu) {
+      return fmt::format("{}: {} ({})", gpu.index, printable(gpu.name),
+                         gpu.memory_bytes
+                             ? format_bytes(static_cast<std::uint64_t>(*gpu.memory_bytes))
+                             : "memory shared with the CPU");
+    });
     if (!machine.gpu_problem.empty()) {
-      return {"gpus", kWarn, fmt::format("{}; but {}", fmt::join(names, ", "), machine.gpu_problem),
+      return {kWarn, fmt::format("{}; but {}", fmt::join(names, ", "), machine.gpu_problem),
               "run nvidia-smi and follow what it says: one GPU may have fallen off the bus"};
     }
-    return {"gpus", kOk, fmt::format("{}", fmt::join(names, ", ")), ""};
+    return {kOk, fmt::format("{}", fmt::join(names, ", "))};
   }
   if (machine.driver_version.empty()) {
-    return {"gpus", kSkip, "needs a driver", ""};
+    return {kSkip, "needs a driver"};
   }
-  return {"gpus", kFail, fmt::format("no GPU is visible: {}", machine.gpu_problem),
+  return {kFail, fmt::format("no GPU is visible: {}", machine.gpu_problem),
           machine.container.empty() ? "run nvidia-smi and follow what it says"
                                     : "start the container with --gpus all (Kubernetes: request "
                                       "nvidia.com/gpu)"};
 }
 
-Check check_counters(const Facts& facts) {
+Found check_counters(const Facts& facts) {
   const MachineFacts& machine = facts.machine();
   if (!machine.counters_need_admin) {
-    return {"counter_permission", kSkip,
-            machine.driver_version.empty() ? "needs a driver"
-                                           : "the driver does not say who may read counters",
-            ""};
+    return {kSkip, machine.driver_version.empty()
+                       ? "needs a driver"
+                       : "the driver does not say who may read counters"};
   }
   if (!*machine.counters_need_admin) {
-    return {"counter_permission", kOk, "every user may read hardware counters", ""};
+    return {kOk, "every user may read hardware counters"};
   }
   // Administrators are recognized by their capabilities, not by uid 0: containers drop them.
   int driver = 0;
   std::from_chars(machine.driver_version.data(),
                   machine.driver_version.data() + machine.driver_version.size(), driver);
   if (machine.has_cap_sys_admin || (machine.has_cap_perfmon && driver >= kPerfmonDriver)) {
-    return {"counter_permission", kOk,
-            "hardware counters are restricted to administrators; this process is one", ""};
+    return {kOk, "hardware counters are restricted to administrators; this process is one"};
   }
   const bool perfmon_suffices = driver >= kPerfmonDriver;
   return {
-      "counter_permission", kFail,
+      kFail,
       "the driver restricts hardware counters to administrators: ncu would stop with "
       "ERR_NVGPUCTRPERM",
       machine.container.empty()
@@ -156,140 +162,133 @@ Check check_counters(const Facts& facts) {
 }
 
 // Only one client at a time can use the counters.
-Check check_counter_clients(const Facts& facts) {
+Found check_counter_clients(const Facts& facts) {
   const auto clients = running_processes(
       facts.system, {"nv-hostengine", "dcgm-exporter", "nsys", "nsys-launcher", "ncu"});
   if (clients.empty() && !facts.machine().container.empty()) {
-    return {"counter_clients", kSkip,
-            "no other profiler is running in this container; outside is not visible", ""};
+    return {kSkip, "no other profiler is running in this container; outside is not visible"};
   }
   if (clients.empty()) {
-    return {"counter_clients", kOk, "no other profiler is running", ""};
+    return {kOk, "no other profiler is running"};
   }
-  const bool has_dcgm = std::any_of(clients.begin(), clients.end(), [](const std::string& client) {
+  const bool has_dcgm = std::ranges::any_of(clients, [](const std::string& client) {
     return client.starts_with("nv-hostengine") || client.starts_with("dcgm");
   });
-  return {"counter_clients", kWarn,
+  return {kWarn,
           fmt::format("{} may use the counters: only one client can", fmt::join(clients, ", ")),
           has_dcgm ? "dcgmi profiling --pause before the capture, dcgmi profiling --resume after"
                    : "wait until it has finished"};
 }
 
-Check check_gpu_sharing(const Facts& facts) {
+Found check_gpu_sharing(const Facts& facts) {
   const MachineFacts& machine = facts.machine();
   if (machine.gpus.empty()) {
-    return {"gpu_sharing", kSkip, "needs a GPU", ""};
+    return {kSkip, "needs a GPU"};
   }
   if (!running_processes(facts.system, {"nvidia-cuda-mps"}).empty()) {
-    return {"gpu_sharing", kWarn, "MPS is running: ncu's behaviour under it is undefined",
+    return {kWarn, "MPS is running: ncu's behaviour under it is undefined",
             "echo quit | nvidia-cuda-mps-control"};
   }
-  if (std::any_of(machine.gpus.begin(), machine.gpus.end(),
-                  [](const MachineGpu& gpu) { return gpu.mig_enabled; })) {
-    return {"gpu_sharing", kWarn,
+  if (std::ranges::any_of(machine.gpus, [](const MachineGpu& gpu) { return gpu.mig_enabled; })) {
+    return {kWarn,
             "MIG is on: clocks cannot be locked, and a slice has only part of the GPU's peaks",
             "sudo nvidia-smi -mig 0, if no other user needs the slices"};
   }
-  return {"gpu_sharing", kOk, "neither MIG nor MPS", ""};
+  return {kOk, "neither MIG nor MPS"};
 }
 
-Check check_persistence(const Facts& facts) {
+Found check_persistence(const Facts& facts) {
   const auto& gpus = facts.machine().gpus;
   if (gpus.empty()) {
-    return {"gpu_persistence", kSkip, "needs a GPU", ""};
+    return {kSkip, "needs a GPU"};
   }
-  if (std::any_of(gpus.begin(), gpus.end(),
-                  [](const MachineGpu& gpu) { return !gpu.persistence_enabled; })) {
-    return {"gpu_persistence", kSkip, "the driver does not say", ""};
+  if (std::ranges::any_of(gpus, [](const MachineGpu& gpu) { return !gpu.persistence_enabled; })) {
+    return {kSkip, "the driver does not say"};
   }
-  if (std::all_of(gpus.begin(), gpus.end(),
-                  [](const MachineGpu& gpu) { return *gpu.persistence_enabled; })) {
-    return {"gpu_persistence", kOk, "persistence mode is on", ""};
+  if (std::ranges::all_of(gpus, [](const MachineGpu& gpu) { return *gpu.persistence_enabled; })) {
+    return {kOk, "persistence mode is on"};
   }
-  return {"gpu_persistence", kWarn,
-          "persistence mode is off: the first CUDA call of each run waits for the driver",
+  return {kWarn, "persistence mode is off: the first CUDA call of each run waits for the driver",
           "sudo nvidia-smi -pm 1"};
 }
 
-Check check_perf_events(const Facts& facts) {
+Found check_perf_events(const Facts& facts) {
   const auto level = facts.machine().perf_event_paranoid;
   if (!level) {
-    return {"perf_event_paranoid", kSkip, "the kernel does not say", ""};
+    return {kSkip, "the kernel does not say"};
   }
   if (*level <= 2) {
-    return {"perf_event_paranoid", kOk, fmt::format("level {}", *level), ""};
+    return {kOk, fmt::format("level {}", *level)};
   }
-  return {"perf_event_paranoid", kWarn,
+  return {kWarn,
           fmt::format("level {}: nsys cannot sample the CPU (gpuwhy's presets do not ask it to)",
                       *level),
           "sudo sysctl kernel.perf_event_paranoid=2"};
 }
 
 // Writable first, then the free space.
-Check check_disk(const Facts& facts) {
+Found check_disk(const Facts& facts) {
   const fs::path place = nearest_existing(facts.artifacts_dir);
   std::error_code ignored;
   if (!fs::is_directory(place, ignored) || ::access(place.c_str(), W_OK) != 0) {
-    return {"disk", kFail,
+    return {kFail,
             fmt::format("bundles cannot be written to {}: {} is not a writable directory",
                         facts.artifacts_dir.string(), place.string()),
             "put them elsewhere: artifacts.dir=/some/directory"};
   }
   const auto free = free_bytes(place);
   if (!free) {
-    return {"disk", kSkip, fmt::format("cannot check {}", facts.artifacts_dir.string()), ""};
+    return {kSkip, fmt::format("cannot check {}", facts.artifacts_dir.string())};
   }
   const std::string finding =
       fmt::format("{} free for bundles in {}", format_bytes(*free), facts.artifacts_dir.string());
   const std::string remedy = "free some, or put bundles elsewhere: artifacts.dir=/large/disk";
   if (*free < kLeastDisk) {
-    return {"disk", kFail, finding, remedy};
+    return {kFail, finding, remedy};
   }
-  return {"disk", *free < kComfortableDisk ? kWarn : kOk, finding,
-          *free < kComfortableDisk ? remedy : ""};
+  return {*free < kComfortableDisk ? kWarn : kOk, finding, *free < kComfortableDisk ? remedy : ""};
 }
 
-Check check_tmp(const Facts& facts) {
+Found check_tmp(const Facts& facts) {
   const fs::path tmp = facts.system.temporary_directory();
   std::error_code ignored;
   if (!fs::is_directory(tmp, ignored) || ::access(tmp.c_str(), W_OK) != 0) {
-    return {"tmpdir", kFail, fmt::format("{} is not a writable directory", tmp.string()),
+    return {kFail, fmt::format("{} is not a writable directory", tmp.string()),
             "export TMPDIR=/some/writable/directory"};
   }
   const std::uint64_t free = free_bytes(tmp).value_or(0);
   const std::string finding = fmt::format("{} free in {}", format_bytes(free), tmp.string());
   if (free < kComfortableTmp) {
-    return {"tmpdir", kWarn, finding + ": nsys keeps the raw capture there",
+    return {kWarn, finding + ": nsys keeps the raw capture there",
             "export TMPDIR=/a/larger/directory"};
   }
-  return {"tmpdir", kOk, finding, ""};
+  return {kOk, finding};
 }
 
 // ncu takes this lock for every user. If another user left it behind, it cannot be opened.
-Check check_ncu_lock(const Facts& facts) {
+Found check_ncu_lock(const Facts& facts) {
   const fs::path lock = fs::path(facts.system.temporary_directory()) / "nsight-compute-lock";
   struct stat owner {};
   if (::stat(lock.c_str(), &owner) != 0 || ::access(lock.c_str(), W_OK) == 0) {
-    return {"ncu_lock", kOk, "free", ""};
+    return {kOk, "free"};
   }
-  return {"ncu_lock", kWarn,
-          fmt::format("{} belongs to another user: ncu would not start", lock.string()),
+  return {kWarn, fmt::format("{} belongs to another user: ncu would not start", lock.string()),
           "export TMPDIR to a directory of your own"};
 }
 
-Check check_home(const Facts& facts) {
+Found check_home(const Facts& facts) {
   const auto home = facts.system.variable("HOME");
   if (home && ::access(home->c_str(), W_OK) == 0) {
-    return {"home", kOk, *home, ""};
+    return {kOk, *home};
   }
-  return {"home", kWarn, "HOME is not writable: ncu cannot unpack its sections there",
+  return {kWarn, "HOME is not writable: ncu cannot unpack its sections there",
           "export HOME=/some/writable/directory"};
 }
 
-Check check_container(const Facts& facts) {
+Found check_container(const Facts& facts) {
   const std::string& container = facts.machine().container;
-  return {"container", kOk,
-          container.empty() ? "none found" : fmt::format("{} container", printable(container)), ""};
+  return {kOk,
+          container.empty() ? "none found" : fmt::format("{} container", printable(container))};
 }
 
 void add_leftovers_of_nsys(const NsysLeftovers& found, std::vector<std::string>& findings,
@@ -320,15 +319,13 @@ void add_leftovers_of_nsys(const NsysLeftovers& found, std::vector<std::string>&
 }
 
 // Remains of killed runs: processes first, because they may hold a GPU.
-Check check_leftovers(const Facts& facts) {
+Found check_leftovers(const Facts& facts) {
   const Leftovers found = find_leftovers(facts.system, facts.artifacts_dir);
   const NsysLeftovers of_nsys = find_nsys_leftovers(facts.system);
   if (found.bundles.empty() && found.processes.empty() && of_nsys.empty()) {
-    return {"leftovers", kOk,
-            found.running.empty()
-                ? "no killed run"
-                : fmt::format("a run is in progress: {}", printable(found.running[0].string())),
-            ""};
+    return {kOk, found.running.empty() ? "no killed run"
+                                       : fmt::format("a run is in progress: {}",
+                                                     printable(found.running[0].string()))};
   }
   std::vector<std::string> findings;
   std::vector<std::string> pids;
@@ -352,28 +349,28 @@ Check check_leftovers(const Facts& facts) {
     remedies.push_back(fmt::format("rm -r {}", shell_text({scratch.string()})));
   }
   add_leftovers_of_nsys(of_nsys, findings, remedies);
-  return {"leftovers", kWarn, fmt::format("{}", fmt::join(findings, "; ")),
+  return {kWarn, fmt::format("{}", fmt::join(findings, "; ")),
           fmt::format("{}", fmt::join(remedies, "; "))};
 }
 
 // Tools first: later checks use the results of earlier ones.
-constexpr Check (*kChecks[])(const Facts&) = {
-    check_nsys,
-    check_importer,
-    check_ncu,
-    check_driver,
-    check_gpus,
-    check_counters,
-    check_counter_clients,
-    check_gpu_sharing,
-    check_persistence,
-    check_perf_events,
-    check_disk,
-    check_tmp,
-    check_ncu_lock,
-    check_home,
-    check_container,
-    check_leftovers,
+constexpr std::pair<const char*, Found (*)(const Facts&)> kChecks[] = {
+    {"nsys", check_nsys},
+    {"nsys_importer", check_importer},
+    {"ncu", check_ncu},
+    {"driver", check_driver},
+    {"gpus", check_gpus},
+    {"counter_permission", check_counters},
+    {"counter_clients", check_counter_clients},
+    {"gpu_sharing", check_gpu_sharing},
+    {"gpu_persistence", check_persistence},
+    {"perf_event_paranoid", check_perf_events},
+    {"disk", check_disk},
+    {"tmpdir", check_tmp},
+    {"ncu_lock", check_ncu_lock},
+    {"home", check_home},
+    {"container", check_container},
+    {"leftovers", check_leftovers},
 };
 
 }  // namespace
@@ -382,8 +379,10 @@ Diagnosis diagnose(const System& system, const fs::path& artifacts_dir) {
   Diagnosis diagnosis;
   diagnosis.machine = machine_facts(system);
   const Facts facts{system, artifacts_dir, diagnosis};
-  for (const auto check : kChecks) {
-    diagnosis.checks.push_back(check(facts));
+  for (const auto& [id, check] : kChecks) {
+    Found found = check(facts);
+    diagnosis.checks.push_back(
+        {id, found.status, std::move(found.finding), std::move(found.remedy)});
   }
   return diagnosis;
 }

@@ -12,11 +12,11 @@
 #include "capture/launcher.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 
 namespace gpuwhy {
@@ -44,9 +44,8 @@ std::optional<std::int64_t> number_in(const System& system, const char* name) {
   if (!text) {
     return std::nullopt;
   }
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), number);
-  if (failed != std::errc() || end != text->data() + text->size() || number < 0) {
+  const auto number = parse_whole(*text);
+  if (!number || *number < 0) {
     throw Error(ErrorKind::kUsage, fmt::format("{}={}: not a whole number", name, printable(*text)),
                 "a launcher sets it; unset it where there is none");
   }
@@ -55,7 +54,7 @@ std::optional<std::int64_t> number_in(const System& system, const char* name) {
 
 bool is_name(const std::string& text) {
   return !text.empty() && text.size() <= kLongestId && text[0] != '.' && text[0] != '-' &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+         std::ranges::all_of(text, [](unsigned char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                   c == '.' || c == '_' || c == '-';
          });

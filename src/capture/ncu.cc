@@ -21,6 +21,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/list_of.h"
 #include "base/text.h"
 #include "capture/reason.h"
 #include "capture/subprocess.h"
@@ -53,11 +54,7 @@ std::string escaped_for_regex(std::string_view name) {
 
 // One expression that matches any of the names as a whole.
 std::string name_expression(const std::vector<std::string>& names) {
-  std::vector<std::string> escaped;
-  escaped.reserve(names.size());
-  for (const std::string& name : names) {
-    escaped.push_back(escaped_for_regex(name));
-  }
+  const auto escaped = list_of<std::string>(names, escaped_for_regex);
   return fmt::format("regex:^({})$", fmt::join(escaped, "|"));
 }
 
@@ -132,10 +129,10 @@ void check_metrics(const System& system, const NcuTool& ncu,
     return;  // ncu did not list its names, so they cannot be checked
   }
   for (const std::string& metric : metrics) {
-    const bool is_listed_kind =
-        metric.find(':') == std::string::npos &&
-        std::none_of(std::begin(kUnlistedMetrics), std::end(kUnlistedMetrics),
-                     [&](std::string_view start) { return metric.starts_with(start); });
+    const bool is_listed_kind = metric.find(':') == std::string::npos &&
+                                std::ranges::none_of(kUnlistedMetrics, [&](std::string_view start) {
+                                  return metric.starts_with(start);
+                                });
     if (is_listed_kind && !known.contains(metric.substr(0, metric.find('.')))) {
       throw unknown_name(Reason::kUnknownMetric, "metric", metric.substr(0, metric.find('.')),
                          known, "ncu --query-metrics --chips CHIP");

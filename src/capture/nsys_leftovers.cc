@@ -48,8 +48,8 @@ constexpr std::time_t kLeastAgeSeconds = 60;
 constexpr std::uint32_t kFinishedState = 2;
 
 bool starts_like_one_of(std::string_view name, const std::vector<std::string_view>& starts) {
-  return std::any_of(starts.begin(), starts.end(),
-                     [&](std::string_view start) { return name.starts_with(start); });
+  return std::ranges::any_of(starts,
+                             [&](std::string_view start) { return name.starts_with(start); });
 }
 
 bool is_of_nsys(const RunningProcess& process) {
@@ -110,7 +110,7 @@ bool is_hung_agent(const System& system, const RunningProcess& process,
   }
   const std::string sessions = (system.at(kSharedMemory) / kSessions).string();
   const std::vector<fs::path> open = descriptors(system, process.pid);
-  const bool waits = std::any_of(open.begin(), open.end(), [&](const fs::path& link) {
+  const bool waits = std::ranges::any_of(open, [&](const fs::path& link) {
     return target_of(link).starts_with(sessions) && is_unfinished(link, now);
   });
   return waits &&
@@ -145,12 +145,12 @@ std::vector<fs::path> find_files(const System& system, const std::vector<Running
       found.push_back(entry.path());
     }
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   if (found.empty()) {
     return found;
   }
   // Of what an agent waits for, no other nsys that runs can make use.
-  if (std::any_of(others.begin(), others.end(), is_of_nsys)) {
+  if (std::ranges::any_of(others, is_of_nsys)) {
     std::erase_if(found, [&](const fs::path& path) {
       return !has_hung_agent || !path.filename().string().starts_with(kSessions) ||
              !is_unfinished(path, now);

@@ -256,8 +256,7 @@ class RangeFileReader {
     const auto key = [](const TimedRange& range) {
       return std::tuple(range.start_ns, !range.is_open, -range.end_ns, range.thread_id);
     };
-    std::sort(process_.ranges.begin(), process_.ranges.end(),
-              [&](const TimedRange& a, const TimedRange& b) { return key(a) < key(b); });
+    std::ranges::sort(process_.ranges, {}, [&](const TimedRange& one) { return key(one); });
   }
 
   OpenFile file_;
@@ -327,13 +326,10 @@ TimedRun read_range_directory(const std::filesystem::path& directory) {
                                                printable(directory.string()), failure.message()));
   }
   // Directory order is arbitrary; results must not be.
-  std::sort(
-      run.processes.begin(), run.processes.end(), [](const TimedProcess& a, const TimedProcess& b) {
-        return std::tie(a.start_monotonic_ns, a.file) < std::tie(b.start_monotonic_ns, b.file);
-      });
-  std::sort(
-      run.unreadable.begin(), run.unreadable.end(),
-      [](const UnreadableRangeFile& a, const UnreadableRangeFile& b) { return a.file < b.file; });
+  std::ranges::sort(run.processes, {}, [](const TimedProcess& one) {
+    return std::tie(one.start_monotonic_ns, one.file);
+  });
+  std::ranges::sort(run.unreadable, {}, &UnreadableRangeFile::file);
   return run;
 }
 

@@ -4,13 +4,13 @@
 #include "capture/processes.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 
 namespace gpuwhy {
@@ -22,16 +22,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kState = 0;
 constexpr std::size_t kParent = 1;
 constexpr std::size_t kStartTime = 19;
-
-template <typename Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size()) {
-    return std::nullopt;
-  }
-  return value;
-}
 
 }  // namespace
 
@@ -54,7 +44,7 @@ std::optional<RunningProcess> find_process(const System& system, int pid) {
   }
   RunningProcess process;
   process.pid = pid;
-  process.parent = number_in<int>(fields[kParent]).value_or(0);
+  process.parent = parse_all<int>(fields[kParent]).value_or(0);
   process.name = stat.substr(open + 1, close - open - 1);
   process.start_time = fields[kStartTime];
   process.is_zombie = fields[kState] == "Z" || fields[kState] == "X";
@@ -66,21 +56,20 @@ std::vector<RunningProcess> all_processes(const System& system) {
   std::error_code failure;
   for (const auto& entry : fs::directory_iterator(system.at("/proc"), failure)) {
     const std::string name = entry.path().filename().string();
-    if (const auto pid = number_in<int>(name)) {
+    if (const auto pid = parse_all<int>(name)) {
       if (auto process = find_process(system, *pid)) {
         found.push_back(std::move(*process));
       }
     }
   }
-  std::sort(found.begin(), found.end(),
-            [](const RunningProcess& a, const RunningProcess& b) { return a.pid < b.pid; });
+  std::ranges::sort(found, {}, &RunningProcess::pid);
   return found;
 }
 
 bool is_profiler(const RunningProcess& process) {
   constexpr std::string_view kTools[] = {"nsys", "ncu", "TreeLauncher", "QdstrmImporter"};
-  return std::any_of(std::begin(kTools), std::end(kTools),
-                     [&](std::string_view start) { return process.name.starts_with(start); });
+  return std::ranges::any_of(
+      kTools, [&](std::string_view start) { return process.name.starts_with(start); });
 }
 
 std::vector<RunningProcess> descendants() {

@@ -114,7 +114,7 @@ Leftovers find_leftovers(const System& system, const fs::path& artifacts_dir) {
   }
   // Processes are matched by their environment, because they may have left the process tree of the
   // run.
-  std::sort(found.bundles.begin(), found.bundles.end());
+  std::ranges::sort(found.bundles);
   for (const RunningProcess& process : all_processes(system)) {
     const auto bundle = run_of(system, process.pid);
     if (process.pid != ::getpid() && bundle && !is_at_work(system, *bundle)) {

@@ -491,23 +491,10 @@ class Supervision {
 }  // namespace
 
 const char* step_end_name(StepEnd end) {
-  switch (end) {
-    case StepEnd::kItself:
-      return "itself";
-    case StepEnd::kTimeout:
-      return "timeout";
-    case StepEnd::kTooLarge:
-      return "too_large";
-    case StepEnd::kDiskFull:
-      return "disk_full";
-    case StepEnd::kNoProgress:
-      return "no_progress";
-    case StepEnd::kInterrupted:
-      return "interrupted";
-    case StepEnd::kAborted:
-      return "aborted";
-  }
-  return "";
+  static constexpr std::array kNames = {"itself",      "timeout",     "too_large", "disk_full",
+                                        "no_progress", "interrupted", "aborted"};
+  static_assert(kNames.size() == static_cast<std::size_t>(StepEnd::kAborted) + 1);
+  return kNames[static_cast<std::size_t>(end)];
 }
 
 StepResult supervise(const Step& step,

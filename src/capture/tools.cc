@@ -87,8 +87,7 @@ std::vector<fs::path> expand(const System& system, std::string_view pattern) {
     }
     found = std::move(next);
   }
-  std::sort(found.begin(), found.end(),
-            [](const auto& a, const auto& b) { return is_older(b, a); });
+  std::ranges::sort(found, [](const auto& a, const auto& b) { return is_older(b, a); });
   return found;
 }
 

@@ -20,6 +20,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/list_of.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -81,8 +82,7 @@ StageMark parse_mark(std::string_view text) {
 }
 
 const SeenMark* find_seen(const std::vector<SeenMark>& seen, const StageMark& mark) {
-  const auto found =
-      std::find_if(seen.begin(), seen.end(), [&](const SeenMark& s) { return s.mark == mark; });
+  const auto found = std::ranges::find_if(seen, [&](const SeenMark& s) { return s.mark == mark; });
   return found == seen.end() ? nullptr : &*found;
 }
 
@@ -117,11 +117,8 @@ Error would_not_fire(const StageMark& mark, const std::vector<SeenMark>& seen) {
             fmt::format("there is no {}; range and domain are swapped", printable(mark.text())),
             fmt::format("run.gate={}:{}", printable(mark.name), printable(mark.domain))};
   }
-  std::vector<std::string> names;
-  names.reserve(seen.size());
-  for (const SeenMark& s : seen) {
-    names.push_back(printable(s.mark.text()));
-  }
+  auto names =
+      list_of<std::string>(seen, [&](const SeenMark& s) { return printable(s.mark.text()); });
   const auto guess = nearest(mark.text(), names);
   names.resize(std::min<std::size_t>(names.size(), 8));
   return {ErrorKind::kContract,

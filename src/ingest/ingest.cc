@@ -15,9 +15,10 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/list_of.h"
 #include "base/units.h"
 #include "bundle/layout.h"
-#include "ingest/nsys/nsys_numbers.h"
+#include "ingest/small_tables.h"
 #include "ingest/sqlite/sqlite_file.h"
 
 namespace gpuwhy {
@@ -48,8 +49,8 @@ std::string either(const std::vector<std::string>& words) {
 std::string kinds_text(const std::vector<FormatInfo>& formats) {
   std::vector<std::pair<std::string_view, std::vector<std::string>>> tools;
   for (const FormatInfo& format : formats) {
-    auto tool = std::find_if(tools.begin(), tools.end(),
-                             [&](const auto& known) { return known.first == format.tool; });
+    auto tool =
+        std::ranges::find_if(tools, [&](const auto& known) { return known.first == format.tool; });
     if (tool == tools.end()) {
       tool = tools.insert(tools.end(), {format.tool, {}});
     }
@@ -132,8 +133,8 @@ CounterFiles counter_files_in(const std::filesystem::path& path) {
     }
   }
   // Reports come first: their values are not rounded.
-  std::sort(found.files.begin(), found.files.end());
-  std::sort(found.closed.begin(), found.closed.end());
+  std::ranges::sort(found.files);
+  std::ranges::sort(found.closed);
   return found;
 }
 
@@ -174,6 +175,16 @@ const SqliteFile* InputFile::sqlite() const {
     sqlite_ = std::make_unique<SqliteFile>(path_);
   }
   return sqlite_.get();
+}
+
+void require_16_bits(std::size_t num_processes, std::size_t num_devices) {
+  if (num_processes > UINT16_MAX) {
+    throw Error(ErrorKind::kInput, "the recording has more than 65,535 processes");
+  }
+  if (num_devices > kMostDevices) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("the recording has more than {} GPUs: no machine has", kMostDevices));
+  }
 }
 
 Recording load_input(const InputFile& file, unsigned num_threads) {
@@ -273,19 +284,11 @@ std::vector<Counters> load_counter_files(const std::filesystem::path& path) {
 }
 
 std::vector<FormatInfo> recording_formats() {
-  std::vector<FormatInfo> formats;
-  for (const Importer* importer : kImporters) {
-    formats.push_back(importer->format);
-  }
-  return formats;
+  return list_of<FormatInfo>(kImporters, &Importer::format);
 }
 
 std::vector<FormatInfo> counter_formats() {
-  std::vector<FormatInfo> formats;
-  for (const CounterImporter* importer : kCounterImporters) {
-    formats.push_back(importer->format);
-  }
-  return formats;
+  return list_of<FormatInfo>(kCounterImporters, &CounterImporter::format);
 }
 
 FormatInfo format_named(std::string_view name) {

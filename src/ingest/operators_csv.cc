@@ -10,11 +10,11 @@
 #include "ingest/operators_csv.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 
 namespace gpuwhy {
@@ -27,13 +27,8 @@ constexpr std::int64_t kMostNs = 90'000'000'000'000;  // a day; times kMostOpera
 constexpr std::uint64_t kMostBytes = 256 * kMiB;
 
 std::optional<std::int64_t> whole_in(std::string_view text, std::int64_t most) {
-  std::int64_t value = 0;
-  const std::string_view digits = trim(text);
-  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (failure != std::errc() || end != digits.data() + digits.size() || value < 0 || value > most) {
-    return std::nullopt;
-  }
-  return value;
+  const auto value = parse_whole(trim(text));
+  return value && *value >= 0 && *value <= most ? value : std::nullopt;
 }
 
 // Access to cells by column name.

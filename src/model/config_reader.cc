@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/list_of.h"
 #include "base/text.h"
 
 namespace gpuwhy {
@@ -125,10 +126,8 @@ std::vector<std::int64_t> ConfigReader::sizes(const char* key,
   if (!value->is_array() || value->size() > kLongestLayerList) {
     fail(key, *value, "a list of at most 4096 whole numbers");
   }
-  std::vector<std::int64_t> numbers;
-  for (const Json& item : *value) {
-    numbers.push_back(whole(key, item, 0));
-  }
+  auto numbers =
+      list_of<std::int64_t>(*value, [&](const Json& item) { return whole(key, item, 0); });
   return numbers;
 }
 

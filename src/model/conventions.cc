@@ -52,8 +52,8 @@ Case case_of(const Llm& llm, std::int64_t tokens, std::int64_t context) {
             real(Count(llm.heads) * llm.head_dim),
             0,
             llm.moe.has_value(),
-            std::any_of(llm.layers.begin(), llm.layers.end(),
-                        [](const LlmLayer& layer) { return layer.reach != Reach::kFull; })};
+            std::ranges::any_of(llm.layers,
+                                [](const LlmLayer& layer) { return layer.reach != Reach::kFull; })};
   const LlmCost one = cost_of(llm, decode_work(1));
   made.attention = real(one.flops[LlmPart::kScores] + one.flops[LlmPart::kValues]);
   return made;
@@ -201,10 +201,9 @@ std::vector<ConventionRow> compare_conventions(const Llm& llm, std::int64_t toke
   comparison.add_llm_analysis();
   comparison.add_vllm();
   comparison.add_databricks();
-  std::stable_sort(comparison.rows.begin(), comparison.rows.end(),
-                   [](const ConventionRow& a, const ConventionRow& b) {
-                     return a.quantity > b.quantity;  // prefill, then decode
-                   });
+  std::ranges::stable_sort(comparison.rows, [](const ConventionRow& a, const ConventionRow& b) {
+    return a.quantity > b.quantity;  // prefill, then decode
+  });
   return std::move(comparison.rows);
 }
 

@@ -219,8 +219,8 @@ class Parser {
     }
     const std::uint64_t id = file_.read_integer(4);
     file_.skip(8);  // its offset
-    const auto* const type = std::find_if(std::begin(kBlockTypes), std::end(kBlockTypes),
-                                          [&](const BlockType& known) { return known.id == id; });
+    const auto* const type =
+        std::ranges::find_if(kBlockTypes, [&](const BlockType& known) { return known.id == id; });
     if (type == std::end(kBlockTypes)) {
       file_.fail(fmt::format("tensor {} has the unknown type {}", printable(tensor.name), id));
     }

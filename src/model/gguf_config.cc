@@ -103,7 +103,7 @@ class Translator {
   }
 
   bool has_tensor(std::string_view word) const {
-    return std::any_of(header_.tensors.begin(), header_.tensors.end(), [&](const auto& tensor) {
+    return std::ranges::any_of(header_.tensors, [&](const auto& tensor) {
       return tensor.name.find(word) != std::string::npos;
     });
   }
@@ -141,8 +141,8 @@ class Translator {
 
   // The embedding table is the best source, because tables are padded; then the tokenizer's list.
   void set_vocabulary() {
-    const auto table = std::find_if(header_.tensors.begin(), header_.tensors.end(),
-                                    [](const auto& t) { return t.name == "token_embd.weight"; });
+    const auto table = std::ranges::find_if(
+        header_.tensors, [](const auto& t) { return t.name == "token_embd.weight"; });
     const Json hidden = config_.value("hidden_size", Json(nullptr));
     if (table != header_.tensors.end() && hidden.is_number_unsigned() && hidden > 0 &&
         hidden <= INT64_MAX && table->elements % hidden.get<std::int64_t>() == 0) {

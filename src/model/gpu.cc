@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/list_of.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -107,9 +108,9 @@ bool fits(const GpuSpec& gpu, const GpuAttributes& attributes) {
   // Labels say GB and mean GiB; up to a tenth is reserved.
   const double memory_gb = static_cast<double>(attributes.memory_bytes) / static_cast<double>(kGiB);
   const bool fits_memory =
-      attributes.memory_bytes == 0 ||
-      std::any_of(gpu.memory_gb.begin(), gpu.memory_gb.end(),
-                  [&](double label) { return std::fabs(memory_gb / label - 1) < 0.10; });
+      attributes.memory_bytes == 0 || std::ranges::any_of(gpu.memory_gb, [&](double label) {
+        return std::fabs(memory_gb / label - 1) < 0.10;
+      });
   return fits_memory && (attributes.sms == 0 || attributes.sms == gpu.sms);
 }
 
@@ -161,11 +162,7 @@ std::optional<double> GpuSpec::flops_per_s(const std::string& dtype) const {
 
 std::vector<GpuSpec> gpu_table(const Json& file) {
   try {
-    std::vector<GpuSpec> table;
-    for (const Json& row : file.at("gpus")) {
-      table.push_back(row_of(row));
-    }
-    return table;
+    return list_of<GpuSpec>(file.at("gpus"), row_of);
   } catch (const Json::exception& failure) {
     throw Error(ErrorKind::kInput,
                 fmt::format("a row of hardware/gpus.yaml is not complete: {}", failure.what()));

@@ -40,8 +40,8 @@ constexpr KindName kNames[] = {
 };
 
 void add_named(std::string_view name, LayerKinds& result) {
-  const auto* const found = std::find_if(std::begin(kNames), std::end(kNames),
-                                         [&](const KindName& known) { return known.name == name; });
+  const auto* const found =
+      std::ranges::find_if(kNames, [&](const KindName& known) { return known.name == name; });
   if (found == std::end(kNames)) {
     result.unknown = printable(std::string(name));
     return;

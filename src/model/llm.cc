@@ -451,8 +451,8 @@ LlmCost cost_of(const Llm& llm, const StepCounts& counts, CostOf of) {
 
 bool is_exact(const Llm& llm, const StepCounts& counts) {
   const PhaseSums phases[] = {sums_of(counts.context), sums_of(counts.generation)};
-  return std::all_of(llm.layers.begin(), llm.layers.end(), [&](const LlmLayer& layer) {
-    return std::all_of(std::begin(phases), std::end(phases), [&](const PhaseSums& phase) {
+  return std::ranges::all_of(llm.layers, [&](const LlmLayer& layer) {
+    return std::ranges::all_of(phases, [&](const PhaseSums& phase) {
       return phase.requests <= 1 || !layer.attends() ||
              (reaches_all(layer, phase) && layer.compressed_by == 0);
     });

@@ -16,6 +16,7 @@
 #include "model/roofline.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -132,19 +133,9 @@ void classify(const RooflineInput& input, const BoundThresholds& thresholds, Roo
 }  // namespace
 
 const char* bound_name(BoundBy bound) {
-  switch (bound) {
-    case BoundBy::kMemory:
-      return "memory";
-    case BoundBy::kCompute:
-      return "compute";
-    case BoundBy::kLatency:
-      return "latency";
-    case BoundBy::kLaunch:
-      return "launch";
-    case BoundBy::kUnknown:
-      break;
-  }
-  return "n/a";
+  static constexpr std::array kNames = {"n/a", "memory", "compute", "latency", "launch"};
+  static_assert(kNames.size() == static_cast<std::size_t>(BoundBy::kLaunch) + 1);
+  return kNames[static_cast<std::size_t>(bound)];
 }
 
 std::string stall_words(const std::string& name) {

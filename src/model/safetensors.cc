@@ -61,9 +61,8 @@ TensorRecord record_of(const std::string& name, const SortedJson& entry) {
     fail(name, "lacks its dtype, shape or data_offsets");
   }
   const auto& dtype = entry["dtype"].get_ref<const std::string&>();
-  const auto* const type =
-      std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
-                   [&](const ElementType& known) { return known.name == dtype; });
+  const auto* const type = std::ranges::find_if(
+      kElementTypes, [&](const ElementType& known) { return known.name == dtype; });
   if (type == std::end(kElementTypes)) {
     fail(name, "has a dtype that is not known");
   }

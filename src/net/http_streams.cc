@@ -56,8 +56,8 @@ struct HttpStreams::Connections {
   std::vector<std::unique_ptr<OpenStream>> streams;
 
   void end(CURL* handle, CURLcode code) {
-    const auto found = std::find_if(streams.begin(), streams.end(),
-                                    [&](const auto& one) { return one->handle == handle; });
+    const auto found =
+        std::ranges::find_if(streams, [&](const auto& one) { return one->handle == handle; });
     curl_multi_remove_handle(multi, handle);
     const std::unique_ptr<OpenStream> stream = std::move(*found);
     streams.erase(found);

@@ -24,9 +24,14 @@ inline CellValue member_cell(const RowName& value, const Field& field) {
 }
 CellValue member_cell(const BucketTimes& value, const Field& field);
 template <typename T>
-CellValue member_cell(const T& value, const Field& /*field*/) {
+CellValue member_cell(const T& value, const Field& field) {
+  if (field.is_null_if_empty && value == T()) {
+    return {};
+  }
   if constexpr (Worded<T>) {
     return text_of_member(value);
+  } else if constexpr (std::is_enum_v<T>) {
+    return std::string(id_of(value));
   } else {
     return value;
   }
@@ -93,10 +98,10 @@ CellValue cell_at(const T* object, Member member, Rest... rest) {
   }
 }
 
-// A value of metrics.json with its key.
-template <typename... Members>
-ReportValue value_at(const Metrics& metrics, CellFormat unit, Members... members) {
-  return {cell_at(&metrics, members...), unit, path_of<Metrics>(members...)};
+// A value of a file, as metrics.json, with its key.
+template <typename File, typename... Members>
+ReportValue value_at(const File& file, CellFormat unit, Members... members) {
+  return {cell_at(&file, members...), unit, path_of<File>(members...)};
 }
 
 // A column: title, format, and the members that lead to the value from a row.

@@ -9,6 +9,7 @@
 #include "session/history_tables.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <set>
 #include <unordered_map>
@@ -96,48 +97,64 @@ class HistoryRows {
   std::vector<std::int64_t> values_;  // row by row
 };
 
-HistoryColumn number(std::string name) {
-  return {std::move(name), ColumnType::kNumber, false};
-}
-HistoryColumn maybe_number(std::string name) {
-  return {std::move(name), ColumnType::kNumber, true};
-}
-HistoryColumn text(std::string name) {
-  return {std::move(name), ColumnType::kText, false};
-}
-HistoryColumn maybe_text(std::string name) {
-  return {std::move(name), ColumnType::kText, true};
-}
+using BinMap = std::map<int, std::int64_t>;
 
-// The columns with which every row begins, so that tables can be joined by them.
-std::vector<HistoryColumn> with_place(const std::vector<HistoryColumn>& others) {
-  std::vector<HistoryColumn> columns = {text("run_id"), number("attempt"), number("rank")};
-  columns.insert(columns.end(), others.begin(), others.end());
-  return columns;
-}
-
-std::vector<HistoryColumn> stage_columns() {
-  std::vector<HistoryColumn> columns = {text("stage")};
-  for (const char* name :
-       {"instances", "total_ns", "min_ns", "max_ns", "tokens", "kernel_ns", "window_ns"}) {
-    columns.push_back(number(name));
-  }
-  for (const char* bucket : kBucketNames) {
-    columns.push_back(number(fmt::format("{}_ns", bucket)));
-  }
-  // Both parts of a ratio are 0 where it is unknown.
-  for (const char* name : {"model_flops", "peak_flops", "model_bytes", "peak_bytes"}) {
-    columns.push_back(maybe_number(name));
-  }
-  return with_place(columns);
-}
-
-std::string histogram_text(const std::map<int, std::int64_t>& histogram) {
+std::string histogram_text(const BinMap& histogram) {
   std::string words;
   for (const auto& [step, count] : histogram) {
     words += fmt::format("{}{}:{}", words.empty() ? "" : " ", step, count);
   }
   return words;
+}
+
+// Calls `visit` with key, member and field of what a row has in these tables.
+template <typename Row, typename Visit>
+void each_field(Visit&& visit) {
+  describe(static_cast<const Row*>(nullptr), [&](const char* key, auto member, const Field& field) {
+    if ((field.forms & kFormHistory) != 0) {
+      visit(key, member, field);
+    }
+  });
+}
+
+// The columns of a row. Every one begins with those by which tables can be joined.
+template <typename Row>
+std::vector<HistoryColumn> columns_of_rows() {
+  std::vector<HistoryColumn> columns = {{"run_id", TableColumnType::kText},
+                                        {"attempt", TableColumnType::kNumber},
+                                        {"rank", TableColumnType::kNumber}};
+  each_field<Row>([&](const char* key, auto member, const Field& field) {
+    using Value = ValueOf<Row, decltype(member)>;
+    if constexpr (std::is_same_v<Value, BucketTimes>) {
+      for (const char* bucket : kBucketNames) {
+        columns.push_back({fmt::format("{}_ns", bucket), TableColumnType::kNumber});
+      }
+    } else {
+      columns.push_back(
+          {key,
+           std::is_same_v<Value, std::int64_t> ? TableColumnType::kNumber : TableColumnType::kText,
+           field.is_null_if_empty});
+    }
+  });
+  return columns;
+}
+
+// Appends the values of a row.
+template <typename Row>
+void add_values(const Row& row, TextKeys& texts, std::vector<std::int64_t>& values) {
+  each_field<Row>([&](const char* /*key*/, auto member, const Field& /*field*/) {
+    const auto& value = row.*member;
+    using Value = std::remove_cvref_t<decltype(value)>;
+    if constexpr (std::is_same_v<Value, std::int64_t>) {
+      values.push_back(value);
+    } else if constexpr (std::is_same_v<Value, BucketTimes>) {
+      values.insert(values.end(), value.begin(), value.end());
+    } else if constexpr (std::is_same_v<Value, BinMap>) {
+      values.push_back(texts.of(histogram_text(value)));
+    } else {
+      values.push_back(texts.of(value));
+    }
+  });
 }
 
 // One file of each table, in the making.
@@ -148,85 +165,47 @@ class HistoryPart {
     const RankIdentity& identity = summary.identity;
     const std::vector<std::int64_t> place = {texts_.of(identity.run_id), identity.attempt,
                                              identity.rank};
-    const auto row = [&](std::vector<std::int64_t> values) {
-      values.insert(values.begin(), place.begin(), place.end());
-      return values;
+    const auto add_all = [&](std::size_t table, const auto& rows) {
+      for (const auto& row : rows) {
+        std::vector<std::int64_t> values = place;
+        add_values(row, texts_, values);
+        tables_[table].add(values);
+      }
     };
-    ranks_.add(row({identity.num_ranks, texts_.of(identity.node), texts_.of(identity.gpu),
-                    texts_.of(identity.model), texts_.of(identity.engine),
-                    texts_.of(identity.engine_version), texts_.of(identity.driver_version),
-                    texts_.of(identity.gpuwhy_version), identity.started_unix_s,
-                    texts_.of(identity.recorded_by), identity.exit_code,
-                    texts_.of(identity.failure), texts_.of(identity.labels)}));
-    for (const StageCell& cell : summary.stages) {
-      std::vector<std::int64_t> values = {texts_.of(cell.stage), cell.instances, cell.total_ns,
-                                          cell.min_ns,           cell.max_ns,    cell.tokens,
-                                          cell.kernel_ns,        cell.window_ns};
-      values.insert(values.end(), cell.buckets_ns.begin(), cell.buckets_ns.end());
-      values.insert(values.end(),
-                    {cell.model_flops, cell.peak_flops, cell.model_bytes, cell.peak_bytes});
-      stages_.add(row(std::move(values)));
-    }
-    for (const KernelCell& cell : summary.kernels) {
-      kernels_.add(row({texts_.of(cell.stage), texts_.of(cell.kernel), texts_.of(cell.family),
-                        cell.calls, cell.total_ns, cell.min_ns, cell.max_ns,
-                        texts_.of(histogram_text(cell.histogram))}));
-    }
-    for (const CollectiveCall& call : summary.collectives) {
-      collectives_.add(row({texts_.of(call.communicator), call.sequence, texts_.of(call.stage),
-                            texts_.of(call.kernel), call.arrival_ns, call.duration_ns}));
-    }
-    for (const GroupCell& cell : summary.groups) {
-      groups_.add(
-          row({texts_.of(cell.communicator), texts_.of(cell.operation), texts_.of(cell.description),
-               texts_.of(cell.ranks), cell.size, cell.calls, cell.total_ns}));
-    }
-    for (const PartCell& cell : summary.parts) {
-      parts_.add(row({texts_.of(cell.pass), texts_.of(cell.block), texts_.of(cell.part),
-                      cell.passes, cell.launches, cell.total_ns}));
-    }
+    add_all(0, std::vector{identity});
+    add_all(1, summary.stages);
+    add_all(2, summary.kernels);
+    add_all(3, summary.collectives);
+    add_all(4, summary.groups);
+    add_all(5, summary.parts);
   }
 
   std::size_t num_rows() const {
-    return ranks_.num_rows() + stages_.num_rows() + kernels_.num_rows() + collectives_.num_rows() +
-           groups_.num_rows() + parts_.num_rows();
+    std::size_t num = 0;
+    for (const HistoryRows& rows : tables_) {
+      num += rows.num_rows();
+    }
+    return num;
   }
 
   // Under the same name in the folder of each table.
   void write(const fs::path& out, const std::string& name) {
     const std::int64_t empty_text = texts_.of("");
-    for (const auto& [table, rows] :
-         {std::pair(kTables[0], &ranks_), std::pair(kTables[1], &stages_),
-          std::pair(kTables[2], &kernels_), std::pair(kTables[3], &collectives_),
-          std::pair(kTables[4], &groups_), std::pair(kTables[5], &parts_)}) {
-      rows->write(out / table / name, texts_, empty_text);
-      rows->clear();
+    for (std::size_t i = 0; i < tables_.size(); ++i) {
+      tables_[i].write(out / kTables[i] / name, texts_, empty_text);
+      tables_[i].clear();
     }
     texts_ = {};
   }
 
  private:
   TextKeys texts_;
-  HistoryRows ranks_{
-      "ranks", with_place({maybe_number("num_ranks"), maybe_text("node"), maybe_text("gpu"),
-                           maybe_text("model"), maybe_text("engine"), maybe_text("engine_version"),
-                           maybe_text("driver_version"), maybe_text("gpuwhy_version"),
-                           maybe_number("started_unix_s"), maybe_text("recorded_by"),
-                           number("exit_code"), maybe_text("failure"), maybe_text("labels")})};
-  HistoryRows stages_{"stages", stage_columns()};
-  HistoryRows kernels_{"kernels", with_place({text("stage"), text("kernel"), text("family"),
-                                              number("calls"), number("total_ns"), number("min_ns"),
-                                              number("max_ns"), maybe_text("histogram")})};
-  HistoryRows collectives_{
-      "collectives", with_place({text("communicator"), number("sequence"), text("stage"),
-                                 text("kernel"), number("arrival_ns"), number("duration_ns")})};
-  HistoryRows groups_{
-      "groups",
-      with_place({text("communicator"), text("operation"), maybe_text("description"),
-                  maybe_text("ranks"), maybe_number("size"), number("calls"), number("total_ns")})};
-  HistoryRows parts_{"parts",
-                     with_place({text("pass"), text("block"), text("part"), number("passes"),
-                                 number("launches"), number("total_ns")})};
+  std::array<HistoryRows, 6> tables_ = {{{kTables[0], columns_of_rows<RankIdentity>()},
+                                         {kTables[1], columns_of_rows<StageSums>()},
+                                         {kTables[2], columns_of_rows<KernelSums>()},
+                                         {kTables[3], columns_of_rows<CollectiveRow>()},
+                                         {kTables[4], columns_of_rows<GroupRow>()},
+                                         {kTables[5], columns_of_rows<PartRow>()}}};
 };
 
 // Removes the files of a run that an earlier, larger export left.

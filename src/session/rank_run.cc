@@ -12,12 +12,12 @@
 
 #include <fmt/format.h>
 
+#include "analysis/rank_rows.h"
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "base/text.h"
 #include "bundle/layout.h"
 #include "config/reader.h"
-#include "fleet/summary/summarise.h"
 #include "fleet/summary/summary_file.h"
 #include "session/engine_version.h"
 #include "session/rank_folder.h"

@@ -14,7 +14,7 @@
 #include "capture/launcher.h"
 #include "capture/machine.h"
 #include "fleet/summary/labels.h"
-#include "fleet/summary/rank_summary.h"
+#include "results/rank_summary.h"
 #include "session/run_options.h"
 
 namespace gpuwhy {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "analysis/profile.h"
-#include "fleet/summary/rank_summary.h"
 #include "report/metrics.h"
+#include "results/rank_summary.h"
 
 namespace gpuwhy {
 

@@ -16,7 +16,7 @@
 #include "capture/launcher.h"
 #include "capture/machine.h"
 #include "capture/system.h"
-#include "fleet/summary/rank_summary.h"
+#include "results/rank_summary.h"
 #include "session/model_target.h"
 #include "session/run_options.h"
 #include "session/server_setup.h"

@@ -24,9 +24,7 @@ const CounterMetric* find_metric(const Counters& counters, const CounterResult& 
   if (!id) {
     return nullptr;
   }
-  const auto at = std::lower_bound(
-      result.metrics.begin(), result.metrics.end(), *id,
-      [](const CounterMetric& metric, StringId wanted) { return metric.name < wanted; });
+  const auto at = std::ranges::lower_bound(result.metrics, *id, {}, &CounterMetric::name);
   return at != result.metrics.end() && at->name == *id ? &*at : nullptr;
 }
 
@@ -102,8 +100,7 @@ void complete_device(Counters& counters, CounterResult& result) {
 }
 
 void sort_metrics(std::vector<CounterMetric>& metrics) {
-  std::stable_sort(metrics.begin(), metrics.end(),
-                   [](const CounterMetric& a, const CounterMetric& b) { return a.name < b.name; });
+  std::ranges::stable_sort(metrics, {}, &CounterMetric::name);
   metrics.erase(
       std::unique(metrics.begin(), metrics.end(),
                   [](const CounterMetric& a, const CounterMetric& b) { return a.name == b.name; }),

@@ -54,61 +54,43 @@ void keep_where(Trace& trace, KeepWork keep_work, KeepHost keep_host) {
   keep(trace.functions, keep_host);
 }
 
-// Streams that no work is left of, so that none names a device that is dropped.
-void drop_idle_streams(Trace& trace) {
-  const std::array columns = {&trace.kernels.stream, &trace.copies.stream, &trace.graphs.stream};
-  std::vector<bool> works(trace.streams.size());
-  for (const Column<std::uint32_t>* column : columns) {
-    for (const std::uint32_t stream : *column) {
-      works[stream] = true;
+// Drops the rows of a small table that no column refers to any more, in their old order. Returns
+// the new numbers.
+template <typename Row, typename Number, std::size_t N>
+std::vector<Number> drop_unused(std::vector<Row>& rows,
+                                const std::array<Column<Number>*, N>& columns) {
+  std::vector<bool> is_used(rows.size());
+  for (const Column<Number>* column : columns) {
+    for (const Number one : *column) {
+      is_used[one] = true;
     }
   }
-  std::vector<std::uint32_t> number(trace.streams.size());
-  std::vector<StreamInfo> streams;
-  for (std::size_t i = 0; i < works.size(); ++i) {
-    number[i] = static_cast<std::uint32_t>(streams.size());
-    if (works[i]) {
-      streams.push_back(trace.streams[i]);
+  std::vector<Number> number(rows.size());
+  std::vector<Row> kept;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    number[i] = static_cast<Number>(kept.size());
+    if (is_used[i]) {
+      kept.push_back(std::move(rows[i]));
     }
   }
-  for (Column<std::uint32_t>* column : columns) {
-    for (std::uint32_t& stream : column->span()) {
-      stream = number[stream];
+  for (Column<Number>* column : columns) {
+    for (Number& one : column->span()) {
+      one = number[one];
     }
   }
-  trace.streams = std::move(streams);
+  rows = std::move(kept);
+  return number;
 }
 
+// Streams first, so that none names a device that is dropped.
 void drop_idle_devices(Trace& trace) {
-  drop_idle_streams(trace);
-  // New numbers of the devices that still have work, in their old order.
-  std::vector<bool> works(trace.devices.size());
-  const auto mark = [&](const Column<std::uint16_t>& device) {
-    for (const std::uint16_t one : device) {
-      works[one] = true;
-    }
-  };
-  mark(trace.kernels.device);
-  mark(trace.copies.device);
-  mark(trace.graphs.device);
-  std::vector<std::uint16_t> number(trace.devices.size());
-  std::vector<DeviceInfo> devices;
-  for (std::size_t i = 0; i < works.size(); ++i) {
-    number[i] = static_cast<std::uint16_t>(devices.size());
-    if (works[i]) {
-      devices.push_back(trace.devices[i]);
-    }
-  }
-  for (Column<std::uint16_t>* column :
-       {&trace.kernels.device, &trace.copies.device, &trace.graphs.device}) {
-    for (std::uint16_t& device : column->span()) {
-      device = number[device];
-    }
-  }
+  drop_unused(trace.streams,
+              std::array{&trace.kernels.stream, &trace.copies.stream, &trace.graphs.stream});
+  const std::vector<std::uint16_t> number = drop_unused(
+      trace.devices, std::array{&trace.kernels.device, &trace.copies.device, &trace.graphs.device});
   for (StreamInfo& stream : trace.streams) {
     stream.device = number[stream.device];
   }
-  trace.devices = std::move(devices);
 }
 
 }  // namespace
@@ -153,16 +135,15 @@ void require_sum_fits(double sum_ns, std::string_view what) {
 }
 
 void drop_implausible(Trace& trace) {
-  const auto keep = [](const auto& table, std::size_t row) {
-    const bool is_open = table.end_ns[row] == kOpenEnd;
-    return is_plausible(table.start_ns[row], is_open ? table.start_ns[row] : table.end_ns[row]);
-  };
   keep_where(
       trace,
       [](const auto& table, std::size_t row) {
         return is_plausible(table.start_ns[row], table.end_ns[row]);
       },
-      keep);
+      [](const auto& table, std::size_t row) {
+        const bool is_open = table.end_ns[row] == kOpenEnd;
+        return is_plausible(table.start_ns[row], is_open ? table.start_ns[row] : table.end_ns[row]);
+      });
   drop_idle_devices(trace);
 }
 

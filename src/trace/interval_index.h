@@ -27,8 +27,8 @@ class IntervalIndex {
     const auto outer_first = [](const Interval& a, const Interval& b) {
       return std::tuple(a.start_ns, -a.end_ns, a.id) < std::tuple(b.start_ns, -b.end_ns, b.id);
     };
-    if (!std::is_sorted(intervals_.begin(), intervals_.end(), outer_first)) {
-      std::stable_sort(intervals_.begin(), intervals_.end(), outer_first);
+    if (!std::ranges::is_sorted(intervals_, outer_first)) {
+      std::ranges::stable_sort(intervals_, outer_first);
     }
     if (!cut_nested()) {
       segments_.clear();
@@ -49,9 +49,7 @@ class IntervalIndex {
     if (!holds(hint_) && holds(hint_ + 1)) {
       ++hint_;
     } else if (!holds(hint_)) {
-      const auto after =
-          std::upper_bound(segments_.begin(), segments_.end(), time_ns,
-                           [](std::int64_t t, const Segment& s) { return t < s.start_ns; });
+      const auto after = std::ranges::upper_bound(segments_, time_ns, {}, &Segment::start_ns);
       hint_ = static_cast<std::size_t>(after - segments_.begin()) - 1;
     }
     return segments_[hint_].id;
@@ -117,9 +115,8 @@ class IntervalIndex {
       edges.push_back({intervals_[i].start_ns, false, i});
       edges.push_back({intervals_[i].end_ns, true, i});
     }
-    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
-      return std::pair(a.time_ns, a.is_end) < std::pair(b.time_ns, b.is_end);
-    });
+    std::ranges::sort(edges, {},
+                      [](const Edge& one) { return std::pair(one.time_ns, one.is_end); });
     std::set<std::uint32_t> open;
     for (const Edge& edge : edges) {
       if (edge.is_end) {

@@ -7,8 +7,8 @@
 #include "trace/op_inputs.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/parse_number.h"
 #include "base/text.h"
 
 namespace gpuwhy {
@@ -27,13 +27,6 @@ constexpr std::string_view kKeptNames[] = {"aten::mm",          "aten::addmm",  
 
 bool is_storable(std::string_view part) {
   return part.size() <= kMostText && part.find(kSeparator) == std::string_view::npos;
-}
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(number)
-                                                                  : std::nullopt;
 }
 
 // "[[15360, 4096], [4096, 24576], []]". A list of tensors, which is nested deeper, has no sizes.
@@ -58,7 +51,7 @@ std::optional<std::vector<std::vector<std::int64_t>>> sizes_of(std::string_view 
       --depth;
     } else if (c == '-' || (c >= '0' && c <= '9')) {
       const std::size_t end = std::min(json.find_first_of(", ]\n\r\t", at), json.size());
-      const auto number = whole_number(json.substr(at, end - at));
+      const auto number = parse_whole(json.substr(at, end - at));
       if (!number || depth < 2 || (is_tensor && tensors.back().size() == kMostSizes)) {
         return std::nullopt;
       }
@@ -151,9 +144,9 @@ std::optional<CollectiveMessage> message_of_inputs(std::string_view text) {
   return CollectiveMessage{std::string(parts[1]),
                            std::string(parts[2]),
                            std::string(parts[3]),
-                           whole_number(parts[4]).value_or(0),
-                           whole_number(parts[5]).value_or(0),
-                           whole_number(parts[6]).value_or(0)};
+                           parse_whole(parts[4]).value_or(0),
+                           parse_whole(parts[5]).value_or(0),
+                           parse_whole(parts[6]).value_or(0)};
 }
 
 }  // namespace gpuwhy

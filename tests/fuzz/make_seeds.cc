@@ -94,7 +94,7 @@ std::string summary_seed(std::int64_t rank) {
   summary.identity.run_id = "run";
   summary.identity.rank = rank;
   summary.identity.num_ranks = 8;
-  KernelCell kernel;
+  KernelSums kernel;
   kernel.stage = "decode";
   kernel.kernel = "gemm";
   kernel.family = "gemm";

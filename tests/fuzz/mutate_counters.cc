@@ -108,7 +108,7 @@ bool read_all(const std::string& bytes, const Analysis& recording) {
     });
   } else {
     any |= tried([&] {
-      const Counters counters = kernels_from_ncu_rows(parse_ncu_csv(bytes));
+      const Counters counters = parse_ncu_output(bytes);
       Analysis analysis = recording;
       join_counters(counters, {}, analysis);
     });

@@ -113,7 +113,7 @@ void run_ncu_rep(std::string_view bytes) {
 }
 
 void run_ncu_csv(std::string_view bytes) {
-  kernels_from_ncu_rows(parse_ncu_csv(bytes));
+  parse_ncu_output(bytes);
 }
 
 void run_nsys_csv(std::string_view bytes) {

@@ -64,9 +64,7 @@ void separate(EngineLoop& loop) {
 
 std::int64_t EngineLoop::time_in_steps(std::int64_t from_ns, std::int64_t to_ns) const {
   const auto before = [&](std::int64_t time_ns) -> std::int64_t {
-    const auto next = std::upper_bound(
-        steps.begin(), steps.end(), time_ns,
-        [](std::int64_t time, const LoopStep& step) { return time < step.begin_ns; });
+    const auto next = std::ranges::upper_bound(steps, time_ns, {}, &LoopStep::begin_ns);
     if (next == steps.begin()) {
       return 0;
     }
@@ -77,16 +75,12 @@ std::int64_t EngineLoop::time_in_steps(std::int64_t from_ns, std::int64_t to_ns)
 }
 
 std::uint32_t EngineLoop::last_ended(std::int64_t time_ns) const {
-  const auto next =
-      std::upper_bound(steps.begin(), steps.end(), time_ns,
-                       [](std::int64_t time, const LoopStep& step) { return time < step.end_ns; });
+  const auto next = std::ranges::upper_bound(steps, time_ns, {}, &LoopStep::end_ns);
   return next == steps.begin() ? kNone : static_cast<std::uint32_t>(next - steps.begin()) - 1;
 }
 
 std::uint32_t EngineLoop::first_begun(std::int64_t time_ns) const {
-  const auto found = std::lower_bound(
-      steps.begin(), steps.end(), time_ns,
-      [](const LoopStep& step, std::int64_t time) { return step.begin_ns < time; });
+  const auto found = std::ranges::lower_bound(steps, time_ns, {}, &LoopStep::begin_ns);
   return static_cast<std::uint32_t>(found - steps.begin());
 }
 
@@ -114,8 +108,7 @@ EngineLoop find_engine_loop(const Trace& trace, const Stages& stages, const Anal
   const auto key = [](const StageStep* step) {
     return std::tuple(step->gpu_start_ns.value_or(step->start_ns), step->start_ns, step->instance);
   };
-  std::sort(order.begin(), order.end(),
-            [&](const StageStep* a, const StageStep* b) { return key(a) < key(b); });
+  std::ranges::sort(order, {}, [&](const StageStep* one) { return key(one); });
   for (const StageStep* step : order) {
     LoopStep made = loop_step(*step);
     const StageInstance& instance = stages.instances[step->instance];

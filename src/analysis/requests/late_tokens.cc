@@ -46,9 +46,7 @@ std::string idle_cause(const std::vector<std::vector<LongGap>>& gaps, std::int64
                        std::int64_t to_ns) {
   std::array<std::int64_t, kNumBuckets> times{};
   for (const std::vector<LongGap>& device : gaps) {
-    auto gap =
-        std::upper_bound(device.begin(), device.end(), from_ns,
-                         [](std::int64_t time, const LongGap& one) { return time < one.end_ns; });
+    auto gap = std::ranges::upper_bound(device, from_ns, {}, &LongGap::end_ns);
     for (; gap != device.end() && gap->start_ns < to_ns; ++gap) {
       times[static_cast<std::size_t>(gap->cause)] +=
           std::min(gap->end_ns, to_ns) - std::max(gap->start_ns, from_ns);
@@ -86,11 +84,9 @@ class LateTokenFinder {
         }
       }
     }
-    std::sort(result.tokens.begin(), result.tokens.end(),
-              [&](const LateToken& a, const LateToken& b) {
-                return std::tuple(-a.gap_ns, std::string_view(requests_.id[a.row]), a.token) <
-                       std::tuple(-b.gap_ns, std::string_view(requests_.id[b.row]), b.token);
-              });
+    std::ranges::sort(result.tokens, {}, [&](const LateToken& one) {
+      return std::tuple(-one.gap_ns, std::string_view(requests_.id[one.row]), one.token);
+    });
     return result;
   }
 
@@ -163,9 +159,8 @@ class LateTokenFinder {
         {parts->waiting_ns - usual_.waiting_ns, StutterCause::kGap},
         {parts->others_ns, StutterCause::kMissing},
         {parts->delivery_ns - usual_.delivery_ns, StutterCause::kDelivery}};
-    const auto* most =
-        std::max_element(std::begin(excess), std::end(excess),
-                         [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto* most = std::ranges::max_element(
+        excess, {}, [](const auto& one) -> const auto& { return one.first; });
     late.cause = most->second;
     late.detail = detail_of(late, *parts, requests_.token_ns[at - 1] + join_.offset_ns);
     return late;

@@ -17,6 +17,7 @@
 #include <numbers>
 
 #include "analysis/requests/request_join.h"
+#include "base/list_of.h"
 #include "base/median.h"
 
 namespace gpuwhy {
@@ -89,14 +90,11 @@ class OffsetSearch {
         sorted.push_back(time);
       }
     }
-    std::sort(sorted.begin(), sorted.end());  // rows may be in any order
+    std::ranges::sort(sorted);  // rows may be in any order
     for (std::size_t i = 0; i < sorted.size(); i += stride) {
       arrivals_.push_back(sorted[i]);
     }
-    std::vector<std::int64_t> lengths;
-    for (const LoopStep& step : loop.steps) {
-      lengths.push_back(step.length_ns());
-    }
+    auto lengths = list_of<std::int64_t>(loop.steps, &LoopStep::length_ns);
     step_ns_ = std::max<std::int64_t>(lower_median(std::move(lengths)).value_or(0), 1);
   }
 

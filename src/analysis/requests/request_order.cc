@@ -221,11 +221,9 @@ void join_by_order(const Requests& requests, const EngineLoop& loop, const JoinT
                                                times.slack_ns) +
                     1;
   }
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::tuple(finished[a], server_ns(a), requests.first_token_ns[a],
-                      std::string_view(requests.id[a])) <
-           std::tuple(finished[b], server_ns(b), requests.first_token_ns[b],
-                      std::string_view(requests.id[b]));
+  std::ranges::sort(order, {}, [&](std::uint32_t one) {
+    return std::tuple(finished[one], server_ns(one), requests.first_token_ns[one],
+                      std::string_view(requests.id[one]));
   });
   reader.run(order);
   for (const std::uint32_t row : unknown) {

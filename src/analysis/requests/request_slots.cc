@@ -199,11 +199,9 @@ void join_by_slots(const Requests& requests, const EngineLoop& loop, const JoinT
       order.push_back(row);
     }
   }
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::tuple(requests.slot[a], requests.first_token_ns[a], requests.sent_ns[a],
-                      std::string_view(requests.id[a])) <
-           std::tuple(requests.slot[b], requests.first_token_ns[b], requests.sent_ns[b],
-                      std::string_view(requests.id[b]));
+  std::ranges::sort(order, {}, [&](std::uint32_t one) {
+    return std::tuple(requests.slot[one], requests.first_token_ns[one], requests.sent_ns[one],
+                      std::string_view(requests.id[one]));
   });
   for (std::size_t i = 0; i < order.size();) {
     const std::int64_t slot = requests.slot[order[i]];

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "analysis/requests/requests.h"
+#include "base/list_of.h"
 #include "base/units.h"
 
 namespace gpuwhy {
@@ -28,7 +29,7 @@ RequestTimes times_of(std::vector<std::int64_t> values) {
   if (values.empty()) {
     return times;
   }
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   double sum = 0;
   for (const std::int64_t value : values) {
     sum += static_cast<double>(value);
@@ -57,8 +58,7 @@ class Summariser {
     for (std::size_t row = 0; row < requests_.size(); ++row) {
       order_.push_back(static_cast<std::uint32_t>(row));
     }
-    std::sort(order_.begin(), order_.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+    std::ranges::sort(order_, {}, [&](std::uint32_t one) { return key(one); });
   }
 
   void add_counts(RequestsSummary& summary) const {
@@ -77,8 +77,8 @@ class Summariser {
     for (const auto& [reason, count] : reasons) {
       summary.not_told.push_back({reason, count});
     }
-    std::stable_sort(summary.not_told.begin(), summary.not_told.end(),
-                     [](const auto& a, const auto& b) { return a.count > b.count; });
+    std::ranges::stable_sort(summary.not_told,
+                             [](const auto& a, const auto& b) { return a.count > b.count; });
   }
 
   void add_times(RequestsSummary& summary) const {
@@ -142,11 +142,8 @@ class Summariser {
   }
 
   std::vector<RequestOutline> all_rows() const {
-    std::vector<RequestOutline> rows;
-    rows.reserve(order_.size());
-    for (const std::uint32_t row : order_) {
-      rows.push_back(outline_of(row, false));
-    }
+    auto rows = list_of<RequestOutline>(
+        order_, [&](const std::uint32_t row) { return outline_of(row, false); });
     return rows;
   }
 
@@ -157,8 +154,8 @@ class Summariser {
         slow.push_back(row);
       }
     }
-    std::stable_sort(slow.begin(), slow.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return ttft_ns(a) > ttft_ns(b); });
+    std::ranges::stable_sort(
+        slow, [&](std::uint32_t a, std::uint32_t b) { return ttft_ns(a) > ttft_ns(b); });
     slow.resize(std::min(slow.size(), kMostSlowRows));
     std::set<std::uint32_t> shown;
     for (const std::uint32_t row : slow) {
@@ -200,7 +197,7 @@ class Summariser {
       }
     }
     if (!users.empty()) {
-      std::sort(users.begin(), users.end());
+      std::ranges::sort(users);
       summary.output_tokens_per_s_per_user = users[(users.size() - 1) / 2];
     }
   }
@@ -400,9 +397,8 @@ RequestsSummary summarise_requests(const JoinedRequests& joined, const ServiceLi
   summariser.add_rows(summary);
   summariser.add_goodput(limits, summary);
   summariser.add_load(summary);
-  const auto num_gpus =
-      std::count_if(analysis.devices.begin(), analysis.devices.end(),
-                    [](const DeviceRow& device) { return device.num_kernels > 0; });
+  const auto num_gpus = std::ranges::count_if(
+      analysis.devices, [](const DeviceRow& device) { return device.num_kernels > 0; });
   summariser.add_rates(num_gpus, summary);
   return summary;
 }

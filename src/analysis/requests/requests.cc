@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "base/list_of.h"
 #include "base/median.h"
 #include "base/units.h"
 
@@ -76,8 +77,8 @@ class Joiner {
 
  private:
   bool names_slots() const {
-    return loop_.names_slots() && std::any_of(requests_.slot.begin(), requests_.slot.end(),
-                                              [](std::int64_t slot) { return slot != kNoCount; });
+    return loop_.names_slots() &&
+           std::ranges::any_of(requests_.slot, [](std::int64_t slot) { return slot != kNoCount; });
   }
 
   OffsetBounds bounds_at(const JoinTimes& times) const {
@@ -108,10 +109,7 @@ class Joiner {
 
   // Half a step, within reason: patterns do not tell more.
   std::int64_t slack_ns() const {
-    std::vector<std::int64_t> lengths;
-    for (const LoopStep& step : loop_.steps) {
-      lengths.push_back(step.length_ns());
-    }
+    auto lengths = list_of<std::int64_t>(loop_.steps, &LoopStep::length_ns);
     const std::int64_t step_ns = lower_median(std::move(lengths)).value_or(0);
     return has_slots_ ? std::max(kLeastSlackNs, step_ns / 2) : std::min(kLeastSlackNs, step_ns / 4);
   }

@@ -9,6 +9,7 @@
 
 #include "analysis/collectives.h"
 #include "analysis/rank_names.h"
+#include "analysis/rank_rows.h"
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
@@ -22,7 +23,6 @@
 #include "cli/recording_options.h"
 #include "export/event_walk.h"
 #include "fleet/merge/job_report.h"
-#include "fleet/summary/summarise.h"
 #include "ingest/ingest.h"
 #include "report/fleet.h"
 #include "report/metrics.h"
@@ -112,9 +112,8 @@ std::string job_text(const Profile& profile, const RankIdentity& identity,
   if (!profile.trace) {
     return "";
   }
-  const SharedJson job = fleet_json(
-      report_job(summarise_ranks(profile.analysis, rank_details(profile), identity)), {});
-  Document document = fleet_document(*job, 1);
+  Document document = fleet_document(
+      report_job(summarise_ranks(profile.analysis, rank_details(profile), identity)), 1);
   document.title.clear();
   document.sections.resize(1);
   document.sections[0].id = "ranks";  // a section among others, with its heading

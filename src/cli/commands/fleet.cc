@@ -38,15 +38,13 @@ struct FleetCommandOptions {
   FleetFilter filter;
   std::optional<std::int64_t> num_days;
   RowLimit top{20};
-  std::string base;
-  std::string candidate;
   std::string query;
   bool is_json = false;
   JsonPages pages;
 };
 
 using FleetFunction = int (*)(FleetCommandOptions&, Context&);
-using FleetQuestion = Json (*)(HistorySource&, const FleetCommandOptions&);
+using FleetQuestion = Json (*)(HistorySource&, const FleetFilter&);
 
 int run_init(FleetCommandOptions& options, Context& context) {
   ClickHouse server(server_options(options.target, context.system));
@@ -102,7 +100,7 @@ int run_question(FleetCommandOptions& options, Context& context, FleetQuestion q
     options.filter.since_day = std::max<std::int64_t>(today() - *options.num_days + 1, 0);
   }
   const FleetHistory history = open_history(options.target, context.system);
-  const Json answer = question(*history.source, options);
+  const Json answer = question(*history.source, options.filter);
   if (options.is_json) {
     context.console.out(paged(to_json_text(answer), options.pages));
     return kExitOk;
@@ -212,41 +210,28 @@ std::vector<Command> questions(const std::shared_ptr<FleetCommandOptions>& optio
   const Option stage = {"--stage", "NAME", "Only this stage", &options->filter.stage};
   Command status = question_command(
       "status", "Runs, how many of their ranks are there, and whether they are sealed", options,
-      [](HistorySource& history, const FleetCommandOptions& o) {
-        return fleet_status(history, o.filter);
-      });
-  Command most = question_command("top", "Kernels by their time over all ranks", options,
-                                  [](HistorySource& history, const FleetCommandOptions& o) {
-                                    return fleet_top(history, o.filter);
-                                  });
+      fleet_status);
+  Command most =
+      question_command("top", "Kernels by their time over all ranks", options, fleet_top);
   most.add({stage, top});
-  Command layers =
-      question_command("layers", "Parts of the model by their time over all ranks", options,
-                       [](HistorySource& history, const FleetCommandOptions& o) {
-                         return fleet_layers(history, o.filter);
-                       });
+  Command layers = question_command("layers", "Parts of the model by their time over all ranks",
+                                    options, fleet_layers);
   layers.options.push_back(top);
   Command stragglers = question_command(
       "stragglers", "Ranks of a run that compute longer than the median of its ranks", options,
-      [](HistorySource& history, const FleetCommandOptions& o) {
-        return fleet_stragglers(history, o.filter);
-      });
+      fleet_stragglers);
   stragglers.add({stage, over, top});
   Command regressions = question_command(
       "regressions", "Kernels that take longer a call than in another version or run", options,
-      [](HistorySource& history, const FleetCommandOptions& o) {
-        return fleet_regressions(history, o.filter, o.base, o.candidate);
-      });
+      fleet_regressions);
   regressions.add(
-      {{"--base", "WHICH", "A run or an engine version (the last but one)", &options->base},
-       {"--candidate", "WHICH", "What to compare with it (the last)", &options->candidate},
+      {{"--base", "WHICH", "A run or an engine version (the last but one)", &options->filter.base},
+       {"--candidate", "WHICH", "What to compare with it (the last)", &options->filter.candidate},
        stage,
        over,
        top});
-  Command trend = question_command("trend", "MFU, MBU and stage times over days", options,
-                                   [](HistorySource& history, const FleetCommandOptions& o) {
-                                     return fleet_trend(history, o.filter);
-                                   });
+  Command trend =
+      question_command("trend", "MFU, MBU and stage times over days", options, fleet_trend);
   trend.options.push_back(stage);
   return {status, most, layers, stragglers, regressions, trend};
 }

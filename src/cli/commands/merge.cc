@@ -17,7 +17,6 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
-#include "base/json_fwd.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
@@ -191,20 +190,21 @@ int run_merge(const MergeCommandOptions& options, Context& context) {
                    : std::optional(read_summary(read_file(file->second, kMostSummaryBytes)));
       },
       report);
-  const SharedJson json = fleet_json(report, {found.unfinished, merged.unreadable});
+  report.presence.unfinished = by_attempt(found.unfinished);
+  report.presence.unreadable = merged.unreadable;
   if (!options.out.empty()) {
     write_file(options.out, fleet_bytes(merged.fleet));
   }
   if (!options.html.empty()) {
-    write_file(options.html, fleet_page(*json, options.top.rows));
+    write_file(options.html, fleet_page(report, options.top.rows));
   }
-  context.console.out(options.is_json ? paged(to_json_text(*json), options.pages)
-                                      : terminal_text(fleet_document(*json, options.top.rows),
+  context.console.out(options.is_json ? paged(fleet_json_text(report), options.pages)
+                                      : terminal_text(fleet_document(report, options.top.rows),
                                                       context.console.form()));
   if (options.keep_raw == "outliers") {
     context.console.err(prune(merged, report));
   }
-  const bool is_whole = report.num_missing == 0 && merged.unreadable.empty();
+  const bool is_whole = report.presence.num_missing == 0 && merged.unreadable.empty();
   return is_whole ? kExitOk : kExitIncomplete;
 }
 

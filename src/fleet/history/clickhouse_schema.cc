@@ -28,22 +28,24 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "results/rank_summary.h"
 
 namespace gpuwhy {
 namespace {
 
 // A column: name, type, and codec if the server supports them.
-struct TableColumn {
-  const char* name;
+struct ServerColumn {
+  std::string name;
   const char* type;
   const char* codec = "";  // where columns have codecs
   int since = 1;           // version of the schema that added it
 };
+using ServerColumns = std::vector<ServerColumn>;
 
 // A table: its columns, version column, sort key and sharding key.
 struct HistoryTable {
   const char* name;
-  std::vector<TableColumn> columns;
+  ServerColumns columns;
   const char* version;  // of two rows with one key, the larger one stays
   const char* order;
   const char* shard;         // rows of one key are on one shard, or they would not meet
@@ -51,111 +53,106 @@ struct HistoryTable {
 };
 
 // Codecs: numbers that grow or repeat in row order are small as differences.
+constexpr const char* kDelta = "CODEC(Delta, ZSTD(1))";
+constexpr const char* kPacked = "CODEC(T64, ZSTD(1))";
+constexpr const char* kZstd = "CODEC(ZSTD(1))";
+
+// The columns of a row of facts: of its texts, whose keys they hold, or of all else.
+template <typename Row>
+ServerColumns fact_columns(bool of_texts, const char* codec, int since = 1) {
+  ServerColumns columns;
+  describe(static_cast<const Row*>(nullptr), [&](const char* key, auto member, const Field& field) {
+    using Value = ValueOf<Row, decltype(member)>;
+    if ((field.forms & kFormServer) == 0 || kIsText<Value> != of_texts) {
+      return;
+    }
+    if constexpr (kIsText<Value>) {
+      columns.push_back({fmt::format("{}_key", key), "UInt64", codec, since});
+    } else if constexpr (std::is_same_v<Value, std::int64_t>) {
+      columns.push_back({key, "UInt64", codec, since});
+    } else if constexpr (std::is_same_v<Value, BucketTimes>) {
+      columns.push_back({key, "Array(UInt64)", codec, since});
+    } else {
+      columns.push_back({"hist_steps", "Array(UInt16)", kZstd, since});
+      columns.push_back({"hist_counts", "Array(UInt64)", kZstd, since});
+    }
+  });
+  return columns;
+}
+
+ServerColumns joined(std::initializer_list<ServerColumns> parts) {
+  ServerColumns columns;
+  for (const ServerColumns& part : parts) {
+    columns.insert(columns.end(), part.begin(), part.end());
+  }
+  return columns;
+}
+
+// The table of a rank's facts: every row begins with whose it is.
+template <typename Row>
+ServerColumns rank_facts(const char* codec_of_keys, const char* codec, int since = 1) {
+  const ServerColumns place = {{"run_key", "UInt64", codec_of_keys, since},
+                               {"rank", "UInt32", codec_of_keys, since},
+                               {"content", "UInt64", "", since},
+                               {"day", "Date", codec_of_keys, since}};
+  return joined({place, fact_columns<Row>(true, codec_of_keys, since),
+                 fact_columns<Row>(false, codec, since)});
+}
+
 std::vector<HistoryTable> history_tables() {
-  const char* const delta = "CODEC(Delta, ZSTD(1))";
-  const char* const packed = "CODEC(T64, ZSTD(1))";
-  const std::vector<TableColumn> sums = {{"calls", "UInt64", packed},
-                                         {"total_ns", "UInt64", packed},
-                                         {"min_ns", "UInt64", packed},
-                                         {"max_ns", "UInt64", packed},
-                                         {"hist_steps", "Array(UInt16)", "CODEC(ZSTD(1))"},
-                                         {"hist_counts", "Array(UInt64)", "CODEC(ZSTD(1))"}};
-  std::vector<TableColumn> kernels = {
-      {"run_key", "UInt64", delta},   {"rank", "UInt32", delta},
-      {"content", "UInt64"},          {"day", "Date", delta},
-      {"stage_key", "UInt64", delta}, {"kernel_key", "UInt64", delta},
-      {"family_key", "UInt64", delta}};
-  kernels.insert(kernels.end(), sums.begin(), sums.end());
-  std::vector<TableColumn> kernel_runs = {
-      {"run_key", "UInt64", delta},    {"fingerprint", "UInt64", delta},
-      {"day", "Date", delta},          {"stage_key", "UInt64", delta},
-      {"kernel_key", "UInt64", delta}, {"family_key", "UInt64", delta},
-      {"ranks", "UInt32", delta}};
-  kernel_runs.insert(kernel_runs.end(), sums.begin(), sums.end());
+  const ServerColumns ranks = {{"run_key", "UInt64"},
+                               {"rank", "UInt32"},
+                               {"attempt", "UInt32"},
+                               {"content", "UInt64"},
+                               {"day", "Date"},
+                               {"ver", "UInt64"},
+                               {"run_id", "String"},
+                               {"num_ranks", "UInt32"},
+                               {"node", "String"},
+                               {"gpu", "Word"},
+                               {"model", "Word"},
+                               {"engine", "Word"},
+                               {"engine_version", "Word"},
+                               {"driver_version", "Word"},
+                               {"gpuwhy_version", "Word"},
+                               {"started_unix_s", "Int64"},
+                               {"kernel_rows", "UInt64"},
+                               {"stage_rows", "UInt64"},
+                               {"labels", "String", "", 2},
+                               {"part_rows", "UInt64", "", 3}};
+  const ServerColumns kernel_runs = joined(
+      {{{"run_key", "UInt64", kDelta}, {"fingerprint", "UInt64", kDelta}, {"day", "Date", kDelta}},
+       fact_columns<KernelSums>(true, kDelta),
+       {{"ranks", "UInt32", kDelta}},
+       fact_columns<KernelSums>(false, kPacked)});
+  const ServerColumns seals = {{"run_key", "UInt64"},
+                               {"fingerprint", "UInt64"},
+                               {"day", "Date"},
+                               {"ranks", "UInt32"},
+                               {"rows", "UInt64"}};
   return {
       {"names",
-       {{"name_key", "UInt64", delta}, {"name", "String", "CODEC(ZSTD(1))"}},
+       {{"name_key", "UInt64", kDelta}, {"name", "String", kZstd}},
        "",
        "name_key",
        "name_key"},
-      {"kernels", kernels, "", "(run_key, stage_key, kernel_key, family_key, rank, content)",
-       "cityHash64(run_key, rank)", true},
-      {"stages",
-       {{"run_key", "UInt64"},
-        {"rank", "UInt32"},
-        {"content", "UInt64"},
-        {"day", "Date"},
-        {"stage_key", "UInt64"},
-        {"instances", "UInt64"},
-        {"total_ns", "UInt64"},
-        {"min_ns", "UInt64"},
-        {"max_ns", "UInt64"},
-        {"tokens", "UInt64"},
-        {"kernel_ns", "UInt64"},
-        {"window_ns", "UInt64"},
-        {"buckets_ns", "Array(UInt64)"},
-        {"model_flops", "UInt64"},
-        {"peak_flops", "UInt64"},
-        {"model_bytes", "UInt64"},
-        {"peak_bytes", "UInt64"}},
-       "",
-       "(run_key, stage_key, rank, content)",
-       "cityHash64(run_key, rank)"},
-      {"parts",
-       {{"run_key", "UInt64", delta, 3},
-        {"rank", "UInt32", delta, 3},
-        {"content", "UInt64", "", 3},
-        {"day", "Date", delta, 3},
-        {"pass_key", "UInt64", delta, 3},
-        {"block_key", "UInt64", delta, 3},
-        {"part_key", "UInt64", delta, 3},
-        {"passes", "UInt64", packed, 3},
-        {"launches", "UInt64", packed, 3},
-        {"total_ns", "UInt64", packed, 3}},
-       "",
-       "(run_key, pass_key, block_key, part_key, rank, content)",
-       "cityHash64(run_key, rank)",
+      {"kernels", rank_facts<KernelSums>(kDelta, kPacked), "",
+       "(run_key, stage_key, kernel_key, family_key, rank, content)", "cityHash64(run_key, rank)",
        true},
-      {"ranks",
-       {{"run_key", "UInt64"},
-        {"rank", "UInt32"},
-        {"attempt", "UInt32"},
-        {"content", "UInt64"},
-        {"day", "Date"},
-        {"ver", "UInt64"},
-        {"run_id", "String"},
-        {"num_ranks", "UInt32"},
-        {"node", "String"},
-        {"gpu", "Word"},
-        {"model", "Word"},
-        {"engine", "Word"},
-        {"engine_version", "Word"},
-        {"driver_version", "Word"},
-        {"gpuwhy_version", "Word"},
-        {"started_unix_s", "Int64"},
-        {"kernel_rows", "UInt64"},
-        {"stage_rows", "UInt64"},
-        {"labels", "String", "", 2},
-        {"part_rows", "UInt64", "", 3}},
-       "ver",
-       "(run_key, rank)",
+      {"stages", rank_facts<StageSums>("", ""), "", "(run_key, stage_key, rank, content)",
        "cityHash64(run_key, rank)"},
+      {"parts", rank_facts<PartRow>(kDelta, kPacked, 3), "",
+       "(run_key, pass_key, block_key, part_key, rank, content)", "cityHash64(run_key, rank)",
+       true},
+      {"ranks", ranks, "ver", "(run_key, rank)", "cityHash64(run_key, rank)"},
       {"kernel_runs", kernel_runs, "", "(run_key, fingerprint, stage_key, kernel_key, family_key)",
        "cityHash64(run_key)"},
-      {"seals",
-       {{"run_key", "UInt64"},
-        {"fingerprint", "UInt64"},
-        {"day", "Date"},
-        {"ranks", "UInt32"},
-        {"rows", "UInt64"}},
-       "",
-       "(run_key, fingerprint)",
-       "cityHash64(run_key)"},
+      {"seals", seals, "", "(run_key, fingerprint)", "cityHash64(run_key)"},
       {kVersionTable, {{"version", "UInt32", "", 2}}, "", "version", "version"},
   };
 }
 
-std::string column_text(const TableColumn& column, const Dialect& dialect) {
+std::string column_text(const ServerColumn& column, const Dialect& dialect) {
   std::string type = column.type;
   if (type == "Word") {  // text with few values
     type = dialect.has_column_codecs ? "LowCardinality(String)" : "String";
@@ -166,9 +163,8 @@ std::string column_text(const TableColumn& column, const Dialect& dialect) {
 
 // The table of names has no day and a single partition.
 bool has_day(const HistoryTable& table) {
-  return std::any_of(table.columns.begin(), table.columns.end(), [](const TableColumn& column) {
-    return std::string_view(column.name) == "day";
-  });
+  return std::any_of(table.columns.begin(), table.columns.end(),
+                     [](const ServerColumn& column) { return column.name == "day"; });
 }
 
 std::string engine_text(const HistoryTable& table, const Dialect& dialect,
@@ -263,7 +259,7 @@ std::vector<std::string> schema_statements(const Dialect& dialect, const SchemaO
       fmt::format("CREATE DATABASE IF NOT EXISTS {}{}", options.database, where)};
   for (const HistoryTable& table : history_tables()) {
     std::vector<std::string> columns;
-    for (const TableColumn& column : table.columns) {
+    for (const ServerColumn& column : table.columns) {
       columns.push_back(column_text(column, dialect));
     }
     // On a cluster each table is a local one plus a Distributed one of the plain name.
@@ -307,11 +303,11 @@ std::optional<int> keep_days_in(std::string_view definition) {
 }
 
 std::string column_list(std::string_view name, int version) {
-  std::vector<std::string_view> columns;
+  std::vector<std::string> columns;
   for (const HistoryTable& table : history_tables()) {
-    for (const TableColumn& column : table.columns) {
+    for (const ServerColumn& column : table.columns) {
       if (name == table.name && column.since <= version) {
-        columns.emplace_back(column.name);
+        columns.push_back(column.name);
       }
     }
   }
@@ -340,7 +336,7 @@ std::vector<std::string> migration_statements(const Dialect& dialect, const Sche
       if (found == existing.columns.end()) {
         continue;
       }
-      for (const TableColumn& column : table.columns) {
+      for (const ServerColumn& column : table.columns) {
         if (!found->second.contains(column.name)) {
           statements.push_back(fmt::format("ALTER TABLE {}.{}{} ADD COLUMN {}", options.database,
                                            found->first, where, column_text(column, dialect)));

@@ -9,8 +9,6 @@
 //
 // Reading 100,000 summaries per query takes minutes; that is what a server is for.
 #include <algorithm>
-#include <chrono>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,9 +49,9 @@ class FolderHistory : public HistorySource {
   }
 
   std::vector<KnownRun> runs(const RunFilter& filter) override;
-  std::vector<KernelSums> kernel_sums(std::span<const KnownRun> runs) override;
-  std::vector<StageSums> stage_sums(std::span<const KnownRun> runs) override;
-  std::vector<PartSums> part_sums(std::span<const KnownRun> runs) override;
+  std::vector<WideKernelSums> kernel_sums(std::span<const KnownRun> runs) override;
+  std::vector<WideStageSums> stage_sums(std::span<const KnownRun> runs) override;
+  std::vector<WidePartSums> part_sums(std::span<const KnownRun> runs) override;
   std::vector<RankStageTimes> rank_stages(const KnownRun& run) override;
   std::map<std::int64_t, RankSite> places(const KnownRun& run,
                                           const std::set<std::int64_t>& ranks) override;
@@ -75,6 +73,20 @@ class FolderHistory : public HistorySource {
         visit(load_summary(file.path).summary);
       }
     }
+  }
+
+  // The sums of rows of all ranks of these runs.
+  template <typename Wide, typename Rows, typename Widen>
+  std::vector<Wide> summed(std::span<const KnownRun> runs, Rows rows, const Widen& widen) {
+    SumTable<Wide> table;
+    for (const KnownRun& run : runs) {
+      visit_summaries(run, [&](const RankSummary& summary) {
+        for (const auto& row : summary.*rows) {
+          table.add(widen(run, row));
+        }
+      });
+    }
+    return table.rows();
   }
 
   std::map<std::uint64_t, Ranks> runs_;
@@ -164,75 +176,50 @@ std::vector<KnownRun> FolderHistory::runs(const RunFilter& filter) {
 }
 
 // Sums of all ranks of all these runs, as the server's query returns them.
-std::vector<KernelSums> FolderHistory::kernel_sums(std::span<const KnownRun> runs) {
-  KernelTable sums;
-  for (const KnownRun& run : runs) {
-    visit_summaries(run, [&](const RankSummary& summary) {
-      for (const KernelCell& cell : summary.kernels) {
-        KernelSums more{named(cell.stage), named(cell.kernel), named(cell.family), {}, {},
-                        cell.min_ns,       cell.max_ns,        cell.histogram};
-        more.calls.add(cell.calls);
-        more.total_ns.add(cell.total_ns);
-        sums.add(more);
-      }
-    });
-  }
-  return sums.rows();
+std::vector<WideKernelSums> FolderHistory::kernel_sums(std::span<const KnownRun> runs) {
+  return summed<WideKernelSums>(runs, &RankSummary::kernels,
+                                [&](const KnownRun& /*run*/, const KernelSums& row) {
+                                  WideKernelSums sums;
+                                  sums.stage_key = named(row.stage);
+                                  sums.kernel_key = named(row.kernel);
+                                  sums.family_key = named(row.family);
+                                  sums.calls.add(row.calls);
+                                  sums.total_ns.add(row.total_ns);
+                                  sums.min_ns = row.min_ns;
+                                  sums.max_ns = row.max_ns;
+                                  sums.histogram = row.histogram;
+                                  return sums;
+                                });
 }
 
-std::vector<StageSums> FolderHistory::stage_sums(std::span<const KnownRun> runs) {
-  std::map<std::pair<std::uint64_t, std::uint64_t>, StageSums> sums;
-  for (const KnownRun& run : runs) {
-    visit_summaries(run, [&](const RankSummary& summary) {
-      for (const StageCell& cell : summary.stages) {
-        StageSums& sum = sums[{run.run_key, named(cell.stage)}];
-        sum.run_key = run.run_key;
-        sum.stage_key = named(cell.stage);
-        sum.instances.add(cell.instances);
-        sum.total_ns.add(cell.total_ns);
-        sum.tokens.add(cell.tokens);
-        sum.model_flops.add(cell.model_flops);
-        sum.peak_flops.add(cell.peak_flops);
-        sum.model_bytes.add(cell.model_bytes);
-        sum.peak_bytes.add(cell.peak_bytes);
-      }
-    });
-  }
-  std::vector<StageSums> merged;
-  merged.reserve(sums.size());
-  for (auto& [key, sum] : sums) {
-    merged.push_back(sum);
-  }
-  return merged;
+std::vector<WideStageSums> FolderHistory::stage_sums(std::span<const KnownRun> runs) {
+  return summed<WideStageSums>(runs, &RankSummary::stages,
+                               [&](const KnownRun& run, const StageSums& row) {
+                                 WideStageSums sums{run.run_key, named(row.stage)};
+                                 for (const auto& column : kStageSums) {
+                                   (sums.*column.sum).add(row.*column.of_rank);
+                                 }
+                                 return sums;
+                               });
 }
 
 // By the keys of their names, as a server sorts them.
-std::vector<PartSums> FolderHistory::part_sums(std::span<const KnownRun> runs) {
-  std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, PartSums> sums;
-  for (const KnownRun& run : runs) {
-    visit_summaries(run, [&](const RankSummary& summary) {
-      for (const PartCell& cell : summary.parts) {
-        PartSums& sum = sums[{named(cell.pass), named(cell.block), named(cell.part)}];
-        sum.ranks.add(1);
-        sum.passes.add(cell.passes);
-        sum.launches.add(cell.launches);
-        sum.total_ns.add(cell.total_ns);
-      }
-    });
-  }
-  std::vector<PartSums> merged;
-  merged.reserve(sums.size());
-  for (auto& [key, sum] : sums) {
-    std::tie(sum.pass_key, sum.block_key, sum.part_key) = key;
-    merged.push_back(sum);
-  }
-  return merged;
+std::vector<WidePartSums> FolderHistory::part_sums(std::span<const KnownRun> runs) {
+  return summed<WidePartSums>(
+      runs, &RankSummary::parts, [&](const KnownRun& /*run*/, const PartRow& row) {
+        WidePartSums sums{named(row.pass), named(row.block), named(row.part)};
+        sums.ranks.add(1);
+        for (const auto& column : kPartSums) {
+          (sums.*column.sum).add(row.*column.of_rank);
+        }
+        return sums;
+      });
 }
 
 std::vector<RankStageTimes> FolderHistory::rank_stages(const KnownRun& run) {
   std::vector<RankStageTimes> rows;
   visit_summaries(run, [&](const RankSummary& summary) {
-    for (const StageCell& cell : summary.stages) {
+    for (const StageSums& cell : summary.stages) {
       rows.push_back({summary.identity.rank, named(cell.stage), cell.instances, cell.total_ns,
                       cell.kernel_ns, cell.window_ns,
                       cell.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)]});

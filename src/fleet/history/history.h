@@ -4,6 +4,7 @@
 // every query is answered from them by the same code (fleet/history/queries.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -11,11 +12,12 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "base/saturated_sum.h"
 #include "fleet/history/clickhouse.h"
+#include "results/rank_summary.h"
 
 namespace gpuwhy {
 
@@ -37,6 +39,9 @@ struct WideSum {
   double value() const { return static_cast<double>(billions) * 1e9 + static_cast<double>(rest); }
   bool operator==(const WideSum&) const = default;
 };
+inline void add_to(WideSum& sum, const WideSum& more) {
+  sum.add(more);
+}
 
 // A run as currently known; of several attempts, the last one.
 struct KnownRun {
@@ -73,27 +78,16 @@ struct RunFilter {
 };
 
 // A kernel in a stage, over all ranks of the selected runs.
-struct KernelSums {
+struct WideKernelSums : DurationsOf<WideSum> {
   std::uint64_t stage_key = 0;
   std::uint64_t kernel_key = 0;
   std::uint64_t family_key = 0;  // where there are several, the least
-  WideSum calls;
-  WideSum total_ns;
-  std::int64_t min_ns = 0;
-  std::int64_t max_ns = 0;
-  std::map<int, std::int64_t> histogram;
 
-  void add(const KernelSums& other);
-};
-
-// Sums by stage and kernel.
-class KernelTable {
- public:
-  void add(const KernelSums& cell);
-  std::vector<KernelSums> rows() const;  // by stage, kernel
-
- private:
-  std::map<std::pair<std::uint64_t, std::uint64_t>, KernelSums> sums_;
+  auto key() const { return std::pair(stage_key, kernel_key); }
+  void add(const WideKernelSums& other) {
+    family_key = std::min(family_key, other.family_key);
+    DurationsOf<WideSum>::add(other);
+  }
 };
 
 // Times of one stage on one rank.
@@ -107,30 +101,77 @@ struct RankStageTimes {
   std::int64_t compute_ns = 0;
 };
 
-// A stage of one run, over its ranks.
-struct StageSums {
-  std::uint64_t run_key = 0;
-  std::uint64_t stage_key = 0;
-  WideSum instances;
-  WideSum total_ns;
-  WideSum tokens;
-  WideSum model_flops;
-  WideSum peak_flops;
-  WideSum model_bytes;
-  WideSum peak_bytes;
-
-  void add(const StageSums& other);
+// A number of a rank's row that is summed over ranks: its column on a server, and its sum.
+template <typename Row, typename Wide>
+struct SummedColumn {
+  const char* name;
+  std::int64_t Row::*of_rank;
+  WideSum Wide::*sum;
 };
 
+// A stage of one run, over its ranks.
+struct WideStageSums {
+  std::uint64_t run_key = 0;
+  std::uint64_t stage_key = 0;
+  WideSum instances = {};
+  WideSum total_ns = {};
+  WideSum tokens = {};
+  WideSum model_flops = {};
+  WideSum peak_flops = {};
+  WideSum model_bytes = {};
+  WideSum peak_bytes = {};
+
+  auto key() const { return std::pair(run_key, stage_key); }
+  void add(const WideStageSums& other);
+};
+inline constexpr std::array<SummedColumn<StageSums, WideStageSums>, 7> kStageSums = {
+    {{"instances", &StageSums::instances, &WideStageSums::instances},
+     {"total_ns", &StageSums::total_ns, &WideStageSums::total_ns},
+     {"tokens", &StageSums::tokens, &WideStageSums::tokens},
+     {"model_flops", &StageSums::model_flops, &WideStageSums::model_flops},
+     {"peak_flops", &StageSums::peak_flops, &WideStageSums::peak_flops},
+     {"model_bytes", &StageSums::model_bytes, &WideStageSums::model_bytes},
+     {"peak_bytes", &StageSums::peak_bytes, &WideStageSums::peak_bytes}}};
+
 // A part of the model, over all ranks of the selected runs.
-struct PartSums {
+struct WidePartSums {
   std::uint64_t pass_key = 0;
   std::uint64_t block_key = 0;
   std::uint64_t part_key = 0;
-  WideSum ranks;  // of all runs
-  WideSum passes;
-  WideSum launches;
-  WideSum total_ns;
+  WideSum ranks = {};  // of all runs
+  WideSum passes = {};
+  WideSum launches = {};
+  WideSum total_ns = {};
+
+  auto key() const { return std::tuple(pass_key, block_key, part_key); }
+  void add(const WidePartSums& other);
+};
+inline constexpr std::array<SummedColumn<PartRow, WidePartSums>, 3> kPartSums = {
+    {{"passes", &PartRow::passes, &WidePartSums::passes},
+     {"launches", &PartRow::launches, &WidePartSums::launches},
+     {"total_ns", &PartRow::total_ns, &WidePartSums::total_ns}}};
+
+// Rows by their key, those of one key added.
+template <typename Row>
+class SumTable {
+ public:
+  void add(const Row& row) {
+    const auto [found, is_new] = sums_.try_emplace(row.key(), row);
+    if (!is_new) {
+      found->second.add(row);
+    }
+  }
+  std::vector<Row> rows() const {
+    std::vector<Row> rows;
+    rows.reserve(sums_.size());
+    for (const auto& [key, sum] : sums_) {
+      rows.push_back(sum);
+    }
+    return rows;
+  }
+
+ private:
+  std::map<decltype(std::declval<Row>().key()), Row> sums_;
 };
 
 // Where a rank ran.
@@ -148,13 +189,13 @@ class HistorySource {
   virtual std::vector<KnownRun> runs(const RunFilter& filter) = 0;
 
   // Ordered by stage and kernel.
-  virtual std::vector<KernelSums> kernel_sums(std::span<const KnownRun> runs) = 0;
+  virtual std::vector<WideKernelSums> kernel_sums(std::span<const KnownRun> runs) = 0;
 
   // Ordered by run and stage.
-  virtual std::vector<StageSums> stage_sums(std::span<const KnownRun> runs) = 0;
+  virtual std::vector<WideStageSums> stage_sums(std::span<const KnownRun> runs) = 0;
 
   // Ordered by pass, block and part.
-  virtual std::vector<PartSums> part_sums(std::span<const KnownRun> runs) = 0;
+  virtual std::vector<WidePartSums> part_sums(std::span<const KnownRun> runs) = 0;
 
   // Ordered by stage and rank.
   virtual std::vector<RankStageTimes> rank_stages(const KnownRun& run) = 0;

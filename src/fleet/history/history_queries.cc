@@ -57,6 +57,15 @@ std::string wide_sum(const char* column) {
   return fmt::format("sum(intDiv({0}, 1000000000)), sum({0} % 1000000000)", column);
 }
 
+template <typename Columns>
+std::string wide_sums(const Columns& columns) {
+  std::vector<std::string> sums;
+  for (const auto& column : columns) {
+    sums.push_back(wide_sum(column.name));
+  }
+  return fmt::format("{}", fmt::join(sums, ", "));
+}
+
 constexpr const char* kHistogram = "(sumMap(hist_steps, hist_counts) AS h).1, h.2";
 
 // `check` is the column whose sum proves which rows these are.
@@ -117,23 +126,17 @@ std::string HistoryQueries::sealed_kernels(std::span<const KnownRun> runs, RowCh
 }
 
 std::string HistoryQueries::stages(std::span<const KnownRun> runs, RowChoice choice) const {
-  std::string sums;
-  for (const char* column : {"instances", "total_ns", "tokens", "model_flops", "peak_flops",
-                             "model_bytes", "peak_bytes"}) {
-    sums += ", " + wide_sum(column);
-  }
   return fmt::format(
-      "SELECT run_key, stage_key, count(){}, sum(content) FROM {} GROUP BY run_key, stage_key FORMAT "
+      "SELECT run_key, stage_key, count(), {}, sum(content) FROM {} GROUP BY run_key, stage_key FORMAT "
       "TabSeparated",
-      sums, rows_of("stages", runs, choice));
+      wide_sums(kStageSums), rows_of("stages", runs, choice));
 }
 
 std::string HistoryQueries::parts(std::span<const KnownRun> runs, RowChoice choice) const {
   return fmt::format(
-      "SELECT pass_key, block_key, part_key, count(), {}, {}, {}, sum(content) FROM {} GROUP BY "
+      "SELECT pass_key, block_key, part_key, count(), {}, sum(content) FROM {} GROUP BY "
       "pass_key, block_key, part_key FORMAT TabSeparated",
-      wide_sum("passes"), wide_sum("launches"), wide_sum("total_ns"),
-      rows_of("parts", runs, choice));
+      wide_sums(kPartSums), rows_of("parts", runs, choice));
 }
 
 std::string HistoryQueries::rank_stages(const KnownRun& run, RowChoice choice) const {

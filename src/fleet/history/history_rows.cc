@@ -2,7 +2,8 @@
 //
 // Conversion of summaries to RowBinary rows for ClickHouse.
 //
-// Columns are in the order of fleet/history/clickhouse_schema.cc; a test on a real server reads
+// Columns of facts are in the order of their descriptions, others in that of
+// fleet/history/clickhouse_schema.cc; a test on a real server reads
 // back what was written.
 //
 // RowBinary instead of text: no escaping, so a name may contain any bytes, and half the server
@@ -37,36 +38,36 @@ void put_place(std::string& out, std::uint64_t run_key, const StoredSummary& sto
   put_number(out, static_cast<std::uint64_t>(day_of(identity.started_unix_s)), 2);
 }
 
-void put_kernel_sums(std::string& out, const KernelCell& cell) {
-  put_number(out, checked(cell.calls, "calls"), 8);
-  put_number(out, checked(cell.total_ns, "total_ns"), 8);
-  put_number(out, checked(cell.min_ns, "min_ns"), 8);
-  put_number(out, checked(cell.max_ns, "max_ns"), 8);
-  put_varint(out, cell.histogram.size());
-  for (const auto& [step, count] : cell.histogram) {
-    put_number(out, checked(step, "a histogram's step", UINT16_MAX), 2);
-  }
-  put_varint(out, cell.histogram.size());
-  for (const auto& [step, count] : cell.histogram) {
-    put_number(out, checked(count, "a histogram's count"), 8);
-  }
-}
-
-// In the order of the table's columns: RowBinary has no names.
-void put_stage_sums(std::string& out, const StageCell& cell) {
-  for (const std::int64_t sum : {cell.instances, cell.total_ns, cell.min_ns, cell.max_ns,
-                                 cell.tokens, cell.kernel_ns, cell.window_ns}) {
-    put_number(out, checked(sum, "a stage's sum"), 8);
-  }
-  std::vector<std::uint64_t> buckets;
-  for (const std::int64_t bucket : cell.buckets_ns) {
-    buckets.push_back(checked(bucket, "a bucket"));
-  }
-  put_numbers(out, buckets, 8);
-  for (const std::int64_t sum :
-       {cell.model_flops, cell.peak_flops, cell.model_bytes, cell.peak_bytes}) {
-    put_number(out, checked(sum, "a stage's sum"), 8);
-  }
+// The columns of a row of facts, in the order of the table: RowBinary has no names. `named` is the
+// key of a text.
+template <typename Row, typename Named>
+void put_facts(std::string& out, const Row& row, const Named& named) {
+  describe(&row, [&](const char* key, auto member, const Field& field) {
+    if ((field.forms & kFormServer) == 0) {
+      return;
+    }
+    const auto& value = row.*member;
+    using Value = std::remove_cvref_t<decltype(value)>;
+    if constexpr (kIsText<Value>) {
+      put_number(out, named(value), 8);
+    } else if constexpr (std::is_same_v<Value, std::int64_t>) {
+      put_number(out, checked(value, key), 8);
+    } else if constexpr (std::is_same_v<Value, BucketTimes>) {
+      put_varint(out, value.size());
+      for (const std::int64_t time_ns : value) {
+        put_number(out, checked(time_ns, "a bucket"), 8);
+      }
+    } else {
+      put_varint(out, value.size());
+      for (const auto& [step, count] : value) {
+        put_number(out, checked(step, "a histogram's step", UINT16_MAX), 2);
+      }
+      put_varint(out, value.size());
+      for (const auto& [step, count] : value) {
+        put_number(out, checked(count, "a histogram's count"), 8);
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -135,27 +136,15 @@ void RowBatch::add(const StoredSummary& stored) {
 
 void RowBatch::add_rows(const StoredSummary& stored, std::uint64_t run_key) {
   const RankIdentity& identity = stored.summary.identity;
-  for (const KernelCell& cell : stored.summary.kernels) {
-    put_place(kernels_, run_key, stored);
-    for (const std::string* name : {&cell.stage, &cell.kernel, &cell.family}) {
-      put_number(kernels_, named(*name), 8);
+  const auto put_all = [&](std::string& out, const auto& rows) {
+    for (const auto& row : rows) {
+      put_place(out, run_key, stored);
+      put_facts(out, row, [&](const std::string& text) { return named(text); });
     }
-    put_kernel_sums(kernels_, cell);
-  }
-  for (const StageCell& cell : stored.summary.stages) {
-    put_place(stages_, run_key, stored);
-    put_number(stages_, named(cell.stage), 8);
-    put_stage_sums(stages_, cell);
-  }
-  for (const PartCell& cell : stored.summary.parts) {
-    put_place(parts_, run_key, stored);
-    for (const std::string* name : {&cell.pass, &cell.block, &cell.part}) {
-      put_number(parts_, named(*name), 8);
-    }
-    for (const std::int64_t sum : {cell.passes, cell.launches, cell.total_ns}) {
-      put_number(parts_, checked(sum, "a part's sum"), 8);
-    }
-  }
+  };
+  put_all(kernels_, stored.summary.kernels);
+  put_all(stages_, stored.summary.stages);
+  put_all(parts_, stored.summary.parts);
   // The row in `ranks` makes the rank visible; it also says how many rows to expect.
   put_number(ranks_, run_key, 8);
   put_number(ranks_, checked(identity.rank, "rank", UINT32_MAX), 4);

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fleet/summary/rank_summary.h"
+#include "results/rank_summary.h"
 
 namespace gpuwhy {
 

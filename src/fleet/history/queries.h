@@ -15,14 +15,17 @@ namespace gpuwhy {
 
 // Selection of runs and rows.
 struct FleetFilter {
-  std::string run;  // its id; empty: any
-  std::string model;
-  std::string engine_version;
-  std::string stage;
-  std::string label;  // "key=value"
+  std::string run = {};  // its id; empty: any
+  std::string model = {};
+  std::string engine_version = {};
+  std::string stage = {};
+  std::string label = {};  // "key=value"
   std::int64_t since_day = 0;
   std::size_t top = 20;         // rows of the answer
   double over_fraction = 0.05;  // smallest slowdown to report
+  // Of fleet_regressions(): each a run id or an engine version; both empty: the last two versions.
+  std::string base = {};
+  std::string candidate = {};
 };
 
 // Runs, how many of their ranks are present, and whether they are sealed.
@@ -38,10 +41,9 @@ Json fleet_layers(HistorySource& history, const FleetFilter& filter);
 // last one. Throws kInput if there is none.
 Json fleet_stragglers(HistorySource& history, const FleetFilter& filter);
 
-// Kernels whose mean time per call grew from `base` to `candidate`, each a run id or an engine
-// version; if both are empty, the last two versions. Throws kInput if a side has no runs.
-Json fleet_regressions(HistorySource& history, const FleetFilter& filter, const std::string& base,
-                       const std::string& candidate);
+// Kernels whose mean time per call grew from `base` to `candidate`. Throws kInput if a side has no
+// runs.
+Json fleet_regressions(HistorySource& history, const FleetFilter& filter);
 
 // MFU, MBU and stage times by day, model, GPU and engine version.
 Json fleet_trend(HistorySource& history, const FleetFilter& filter);

@@ -22,6 +22,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "compare/statistics.h"
 #include "fleet/history/history_rows.h"
 #include "fleet/history/query_common.h"
 
@@ -34,13 +35,6 @@ struct Slow {
   std::int64_t measured_ns = 0;
   double excess_ns() const { return static_cast<double>(measured_ns) - median_ns; }
 };
-
-double median_ns_of(std::vector<std::int64_t> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  const auto upper = static_cast<double>(values[middle]);
-  return values.size() % 2 == 1 ? upper : (static_cast<double>(values[middle - 1]) + upper) / 2;
-}
 
 // Whether the rank was recorded in this stage, not only timed.
 bool is_measured(const RankStageTimes& row) {
@@ -56,15 +50,17 @@ void add_slow(std::span<const RankStageTimes> all, double over_fraction, std::ve
   }
   const bool has_ledger = std::all_of(stage.begin(), stage.end(),
                                       [](const RankStageTimes& row) { return row.window_ns > 0; });
-  std::vector<std::int64_t> measured;
-  measured.reserve(stage.size());
+  const auto measured = [&](const RankStageTimes& row) {
+    return has_ledger ? row.compute_ns : row.kernel_ns;
+  };
+  std::vector<double> times;
   for (const RankStageTimes& row : stage) {
-    measured.push_back(has_ledger ? row.compute_ns : row.kernel_ns);
+    times.push_back(static_cast<double>(measured(row)));
   }
-  const double median_ns = median_ns_of(measured);
+  const double median_ns = median_of(times);
   for (std::size_t i = 0; i < stage.size(); ++i) {
-    if (median_ns > 0 && static_cast<double>(measured[i]) > median_ns * (1 + over_fraction)) {
-      slow.push_back({stage[i], median_ns, measured[i]});
+    if (median_ns > 0 && times[i] > median_ns * (1 + over_fraction)) {
+      slow.push_back({stage[i], median_ns, measured(stage[i])});
     }
   }
 }
@@ -185,8 +181,8 @@ Side side_of(const std::vector<KnownRun>& runs, const std::string& label) {
 }
 
 struct Grown {
-  KernelSums base;
-  KernelSums candidate;
+  WideKernelSums base;
+  WideKernelSums candidate;
   double base_mean() const { return mean_of(base.total_ns, base.calls); }
   double candidate_mean() const { return mean_of(candidate.total_ns, candidate.calls); }
   double added_ns() const { return (candidate_mean() - base_mean()) * candidate.calls.value(); }
@@ -199,15 +195,15 @@ struct Compared {
   std::size_t num_gone = 0;
 };
 
-Compared compared(const std::vector<KernelSums>& base, const std::vector<KernelSums>& candidate,
-                  const FleetFilter& filter) {
+Compared compared(const std::vector<WideKernelSums>& base,
+                  const std::vector<WideKernelSums>& candidate, const FleetFilter& filter) {
   using Key = std::pair<std::uint64_t, std::uint64_t>;
-  std::map<Key, const KernelSums*> before;
-  for (const KernelSums& kernel : base) {
+  std::map<Key, const WideKernelSums*> before;
+  for (const WideKernelSums& kernel : base) {
     before[{kernel.stage_key, kernel.kernel_key}] = &kernel;
   }
   Compared result;
-  for (const KernelSums& kernel : candidate) {
+  for (const WideKernelSums& kernel : candidate) {
     const auto found = before.find({kernel.stage_key, kernel.kernel_key});
     if (found == before.end()) {
       ++result.num_new;
@@ -228,20 +224,19 @@ Compared compared(const std::vector<KernelSums>& base, const std::vector<KernelS
 
 }  // namespace
 
-Json fleet_regressions(HistorySource& history, const FleetFilter& filter, const std::string& base,
-                       const std::string& candidate) {
+Json fleet_regressions(HistorySource& history, const FleetFilter& filter) {
   const std::vector<KnownRun> runs = chosen_runs(history, filter);
-  std::string base_label = base;
-  std::string candidate_label = candidate;
-  if (base.empty() && candidate.empty()) {
+  std::string base_label = filter.base;
+  std::string candidate_label = filter.candidate;
+  if (base_label.empty() && candidate_label.empty()) {
     std::tie(base_label, candidate_label) = last_versions(runs);
   }
   const Side before = side_of(runs, base_label);
   const Side after = side_of(runs, candidate_label);
-  std::vector<KernelSums> base_kernels = history.kernel_sums(before.runs);
-  std::vector<KernelSums> candidate_kernels = history.kernel_sums(after.runs);
+  std::vector<WideKernelSums> base_kernels = history.kernel_sums(before.runs);
+  std::vector<WideKernelSums> candidate_kernels = history.kernel_sums(after.runs);
   if (!filter.stage.empty()) {
-    const auto is_other = [key = key_of(filter.stage)](const KernelSums& sums) {
+    const auto is_other = [key = key_of(filter.stage)](const WideKernelSums& sums) {
       return sums.stage_key != key;
     };
     std::erase_if(base_kernels, is_other);

@@ -22,7 +22,7 @@ namespace gpuwhy {
 namespace {
 
 // The duration that `fraction` of the calls do not exceed, rounded up to its bin.
-std::int64_t quantile_ns(const KernelSums& sums, double fraction) {
+std::int64_t quantile_ns(const WideKernelSums& sums, double fraction) {
   double calls = 0;
   for (const auto& [step, count] : sums.histogram) {
     calls += static_cast<double>(count);
@@ -35,6 +35,16 @@ std::int64_t quantile_ns(const KernelSums& sums, double fraction) {
     }
   }
   return sums.max_ns;
+}
+
+// The rows with the most time, the largest first.
+template <typename Row>
+std::vector<Row> largest(std::vector<Row> rows, std::size_t most) {
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.total_ns.value() > b.total_ns.value();
+  });
+  rows.resize(std::min(rows.size(), most));
+  return rows;
 }
 
 Json labels_json(const std::string& labels) {
@@ -86,9 +96,9 @@ Json fleet_status(HistorySource& history, const FleetFilter& filter) {
 Json fleet_top(HistorySource& history, const FleetFilter& filter) {
   const std::vector<KnownRun> runs = chosen_runs(history, filter);
   const std::uint64_t stage_key = key_of(filter.stage);
-  KernelTable table;
+  SumTable<WideKernelSums> table;
   WideSum total_ns;
-  for (KernelSums sums : history.kernel_sums(runs)) {
+  for (WideKernelSums sums : history.kernel_sums(runs)) {
     if (filter.stage.empty() || sums.stage_key == stage_key) {
       // Stages are merged: the same kernel in two stages is one row.
       sums.stage_key = 0;
@@ -96,13 +106,9 @@ Json fleet_top(HistorySource& history, const FleetFilter& filter) {
       table.add(sums);
     }
   }
-  std::vector<KernelSums> kernels = table.rows();
-  std::stable_sort(kernels.begin(), kernels.end(), [](const KernelSums& a, const KernelSums& b) {
-    return a.total_ns.value() > b.total_ns.value();
-  });
-  kernels.resize(std::min(kernels.size(), filter.top));
+  const std::vector<WideKernelSums> kernels = largest(table.rows(), filter.top);
   ShownNames names;
-  for (const KernelSums& kernel : kernels) {
+  for (const WideKernelSums& kernel : kernels) {
     names.want(kernel.kernel_key);
     names.want(kernel.family_key);
   }
@@ -111,7 +117,7 @@ Json fleet_top(HistorySource& history, const FleetFilter& filter) {
   answer["runs"] = runs.size();
   answer["total_ns"] = wide_json(total_ns);
   answer["kernels"] = Json::array();
-  for (const KernelSums& kernel : kernels) {
+  for (const WideKernelSums& kernel : kernels) {
     answer["kernels"].push_back({{"kernel", names[kernel.kernel_key]},
                                  {"family", names[kernel.family_key]},
                                  {"calls", wide_json(kernel.calls)},
@@ -129,17 +135,14 @@ Json fleet_top(HistorySource& history, const FleetFilter& filter) {
 // Passes of different ranks are added: the mean per pass is over all of them.
 Json fleet_layers(HistorySource& history, const FleetFilter& filter) {
   const std::vector<KnownRun> runs = chosen_runs(history, filter);
-  std::vector<PartSums> parts = history.part_sums(runs);
+  std::vector<WidePartSums> parts = history.part_sums(runs);
   WideSum total_ns;
-  for (const PartSums& part : parts) {
+  for (const WidePartSums& part : parts) {
     total_ns.add(part.total_ns);
   }
-  std::stable_sort(parts.begin(), parts.end(), [](const PartSums& a, const PartSums& b) {
-    return a.total_ns.value() > b.total_ns.value();
-  });
-  parts.resize(std::min(parts.size(), filter.top));
+  parts = largest(std::move(parts), filter.top);
   ShownNames names;
-  for (const PartSums& part : parts) {
+  for (const WidePartSums& part : parts) {
     names.want(part.pass_key);
     names.want(part.block_key);
     names.want(part.part_key);
@@ -149,7 +152,7 @@ Json fleet_layers(HistorySource& history, const FleetFilter& filter) {
   answer["runs"] = runs.size();
   answer["total_ns"] = wide_json(total_ns);
   answer["parts"] = Json::array();
-  for (const PartSums& part : parts) {
+  for (const WidePartSums& part : parts) {
     answer["parts"].push_back({{"pass", names[part.pass_key]},
                                {"block", names[part.block_key]},
                                {"part", names[part.part_key]},
@@ -170,20 +173,20 @@ Json fleet_trend(HistorySource& history, const FleetFilter& filter) {
   for (const KnownRun& run : runs) {
     by_key[run.run_key] = &run;
   }
-  const std::vector<StageSums> sums = history.stage_sums(runs);
+  const std::vector<WideStageSums> sums = history.stage_sums(runs);
   ShownNames names;
-  for (const StageSums& sum : sums) {
+  for (const WideStageSums& sum : sums) {
     names.want(sum.stage_key);
   }
   names.look_up(history);
   // Sums over all runs of one day, model, GPU, version and stage.
   struct Line {
-    StageSums sums;
+    WideStageSums sums;
     std::int64_t runs = 0;
   };
   std::map<std::tuple<std::int64_t, std::string, std::string, std::string, std::string>, Line>
       lines;
-  for (const StageSums& sum : sums) {
+  for (const WideStageSums& sum : sums) {
     const auto known = by_key.find(sum.run_key);
     if (known == by_key.end()) {
       throw Error(ErrorKind::kInput, "the server answered with a run that was not asked for");
@@ -201,7 +204,7 @@ Json fleet_trend(HistorySource& history, const FleetFilter& filter) {
   answer["stages"] = Json::array();
   for (const auto& [key, line] : lines) {
     const auto& [day, model, gpu, version, stage] = key;
-    const StageSums& sum = line.sums;
+    const WideStageSums& sum = line.sums;
     const double seconds = sum.total_ns.value() / 1e9;
     answer["stages"].push_back(
         {{"day", day_json(day)},

@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -62,14 +61,26 @@ WideSum wide(const std::string& billions, const std::string& rest) {
   return sum;
 }
 
+using RunsQuery = std::string (HistoryQueries::*)(std::span<const KnownRun>, RowChoice) const;
+
+// The sums of a row of the server, which begin in column `first`: two columns each.
+template <typename Columns, typename Wide>
+void read_sums(const std::vector<std::string>& row, std::size_t first, const Columns& columns,
+               Wide& sums) {
+  for (const auto& column : columns) {
+    sums.*column.sum = wide(row[first], row[first + 1]);
+    first += 2;
+  }
+}
+
 class ServerHistory : public HistorySource {
  public:
   explicit ServerHistory(ClickHouse& server) : server_(server), queries_(server.database()) {}
 
   std::vector<KnownRun> runs(const RunFilter& filter) override;
-  std::vector<KernelSums> kernel_sums(std::span<const KnownRun> runs) override;
-  std::vector<StageSums> stage_sums(std::span<const KnownRun> runs) override;
-  std::vector<PartSums> part_sums(std::span<const KnownRun> runs) override;
+  std::vector<WideKernelSums> kernel_sums(std::span<const KnownRun> runs) override;
+  std::vector<WideStageSums> stage_sums(std::span<const KnownRun> runs) override;
+  std::vector<WidePartSums> part_sums(std::span<const KnownRun> runs) override;
   std::vector<RankStageTimes> rank_stages(const KnownRun& run) override;
   std::map<std::int64_t, RankSite> places(const KnownRun& run,
                                           const std::set<std::int64_t>& ranks) override;
@@ -86,7 +97,10 @@ class ServerHistory : public HistorySource {
   Rows ask_whole(const Sql& sql, std::size_t num_columns, std::size_t counted,
                  const RowCheck& expected);
   static RowCheck check_of(const Rows& rows, std::size_t counted);
-  void add_kernels(std::span<const KnownRun> runs, bool is_sealed, KernelTable& sums);
+  // Visits the rows of a query of these runs, in pieces: the list of keys is part of its text.
+  template <typename Visit>
+  void each_row(std::span<const KnownRun> runs, RunsQuery query, std::size_t num_columns,
+                std::size_t counted, RowCheck (*check)(const KnownRun&), Visit&& visit);
 
   ClickHouse& server_;
   HistoryQueries queries_;
@@ -174,17 +188,28 @@ std::vector<KnownRun> ServerHistory::runs(const RunFilter& filter) {
   return all;
 }
 
-void ServerHistory::add_kernels(std::span<const KnownRun> runs, bool is_sealed, KernelTable& sums) {
-  RowCheck expected;
-  for (const KnownRun& run : runs) {
-    expected.add(is_sealed ? run.sealed_rows : run.kernel_rows,
-                 is_sealed ? run.sealed_rows * run.fingerprint : run.kernel_check);
+template <typename Visit>
+void ServerHistory::each_row(std::span<const KnownRun> runs, RunsQuery query,
+                             std::size_t num_columns, std::size_t counted,
+                             RowCheck (*check)(const KnownRun&), Visit&& visit) {
+  for (std::size_t i = 0; i < runs.size(); i += kRunsAtOnce) {
+    const auto some = runs.subspan(i, std::min(kRunsAtOnce, runs.size() - i));
+    RowCheck expected;
+    for (const KnownRun& run : some) {
+      const RowCheck of_run = check(run);
+      expected.add(of_run.rows, of_run.sum);
+    }
+    const auto sql = [&](RowChoice choice) { return (queries_.*query)(some, choice); };
+    for (const auto& row : ask_whole(sql, num_columns, counted, expected)) {
+      visit(row);
+    }
   }
-  const auto sql = [&](RowChoice choice) {
-    return is_sealed ? queries_.sealed_kernels(runs, choice) : queries_.kernels(runs, choice);
-  };
-  for (const auto& row : ask_whole(sql, 13, 3, expected)) {
-    KernelSums cell;
+}
+
+std::vector<WideKernelSums> ServerHistory::kernel_sums(std::span<const KnownRun> runs) {
+  SumTable<WideKernelSums> sums;
+  const auto add = [&](const std::vector<std::string>& row) {
+    WideKernelSums cell;
     cell.stage_key = server_number(row[0]);
     cell.kernel_key = server_number(row[1]);
     cell.family_key = server_number(row[2]);
@@ -204,72 +229,58 @@ void ServerHistory::add_kernels(std::span<const KnownRun> runs, bool is_sealed, 
       cell.histogram[static_cast<int>(steps[i])] = static_cast<std::int64_t>(counts[i]);
     }
     sums.add(cell);
-  }
-}
-
-std::vector<KernelSums> ServerHistory::kernel_sums(std::span<const KnownRun> runs) {
-  KernelTable sums;
+  };
+  std::vector<KnownRun> sealed(runs.begin(), runs.end());
+  const auto others = std::stable_partition(sealed.begin(), sealed.end(),
+                                            [](const KnownRun& run) { return run.is_sealed; });
+  const std::vector<KnownRun> open(others, sealed.end());
+  sealed.erase(others, sealed.end());
   // Sealed runs are read from kernel_runs, which has no rank column and is much smaller.
-  for (const bool is_sealed : {true, false}) {
-    std::vector<KnownRun> chosen;
-    std::copy_if(runs.begin(), runs.end(), std::back_inserter(chosen),
-                 [&](const KnownRun& run) { return run.is_sealed == is_sealed; });
-    for (std::size_t i = 0; i < chosen.size(); i += kRunsAtOnce) {
-      const std::span<const KnownRun> some =
-          std::span(chosen).subspan(i, std::min(kRunsAtOnce, chosen.size() - i));
-      add_kernels(some, is_sealed, sums);
-    }
-  }
+  each_row(
+      sealed, &HistoryQueries::sealed_kernels, 13, 3,
+      [](const KnownRun& run) {
+        return RowCheck{run.sealed_rows, run.sealed_rows * run.fingerprint};
+      },
+      add);
+  each_row(
+      open, &HistoryQueries::kernels, 13, 3,
+      [](const KnownRun& run) {
+        return RowCheck{run.kernel_rows, run.kernel_check};
+      },
+      add);
   return sums.rows();
 }
 
-std::vector<StageSums> ServerHistory::stage_sums(std::span<const KnownRun> runs) {
-  std::vector<StageSums> sums;
-  // A limited number of runs per query: the list of keys is part of its text.
-  for (std::size_t i = 0; i < runs.size(); i += kRunsAtOnce) {
-    const auto some = runs.subspan(i, std::min(kRunsAtOnce, runs.size() - i));
-    RowCheck expected;
-    for (const KnownRun& run : some) {
-      expected.add(run.stage_rows, run.stage_check);
-    }
-    const auto sql = [&](RowChoice choice) { return queries_.stages(some, choice); };
-    for (const auto& row : ask_whole(sql, 18, 2, expected)) {
-      sums.push_back({server_number(row[0]), server_number(row[1]), wide(row[3], row[4]),
-                      wide(row[5], row[6]), wide(row[7], row[8]), wide(row[9], row[10]),
-                      wide(row[11], row[12]), wide(row[13], row[14]), wide(row[15], row[16])});
-    }
-  }
-  // Sorted as FolderHistory sorts, so that both answer alike.
-  std::sort(sums.begin(), sums.end(), [](const StageSums& a, const StageSums& b) {
-    return std::pair(a.run_key, a.stage_key) < std::pair(b.run_key, b.stage_key);
-  });
-  return sums;
+std::vector<WideStageSums> ServerHistory::stage_sums(std::span<const KnownRun> runs) {
+  SumTable<WideStageSums> sums;
+  each_row(
+      runs, &HistoryQueries::stages, 18, 2,
+      [](const KnownRun& run) {
+        return RowCheck{run.stage_rows, run.stage_check};
+      },
+      [&](const std::vector<std::string>& row) {
+        WideStageSums sum{server_number(row[0]), server_number(row[1])};
+        read_sums(row, 3, kStageSums, sum);
+        sums.add(sum);
+      });
+  return sums.rows();
 }
 
 // There is no table of sums over ranks for parts: a rank has a few dozen rows.
-std::vector<PartSums> ServerHistory::part_sums(std::span<const KnownRun> runs) {
-  std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, PartSums> sums;
-  for (std::size_t i = 0; i < runs.size(); i += kRunsAtOnce) {
-    const auto some = runs.subspan(i, std::min(kRunsAtOnce, runs.size() - i));
-    RowCheck expected;
-    for (const KnownRun& run : some) {
-      expected.add(run.part_rows, run.part_check);
-    }
-    const auto sql = [&](RowChoice choice) { return queries_.parts(some, choice); };
-    for (const auto& row : ask_whole(sql, 11, 3, expected)) {
-      PartSums& sum = sums[{server_number(row[0]), server_number(row[1]), server_number(row[2])}];
-      sum.ranks.add(signed_number(row[3]));
-      sum.passes.add(wide(row[4], row[5]));
-      sum.launches.add(wide(row[6], row[7]));
-      sum.total_ns.add(wide(row[8], row[9]));
-    }
-  }
-  std::vector<PartSums> merged;
-  for (auto& [key, sum] : sums) {
-    std::tie(sum.pass_key, sum.block_key, sum.part_key) = key;
-    merged.push_back(sum);
-  }
-  return merged;
+std::vector<WidePartSums> ServerHistory::part_sums(std::span<const KnownRun> runs) {
+  SumTable<WidePartSums> sums;
+  each_row(
+      runs, &HistoryQueries::parts, 11, 3,
+      [](const KnownRun& run) {
+        return RowCheck{run.part_rows, run.part_check};
+      },
+      [&](const std::vector<std::string>& row) {
+        WidePartSums sum{server_number(row[0]), server_number(row[1]), server_number(row[2])};
+        sum.ranks.add(signed_number(row[3]));
+        read_sums(row, 4, kPartSums, sum);
+        sums.add(sum);
+      });
+  return sums.rows();
 }
 
 std::vector<RankStageTimes> ServerHistory::rank_stages(const KnownRun& run) {

@@ -24,20 +24,17 @@ constexpr std::uint64_t kLargestSummary = 64 * kMiB;  // usual ones have 100 KB
 
 // Rows with equal keys would be one row on a server and two in a folder.
 void check_keys(const RankSummary& summary) {
-  const auto is_same_kernel = [](const KernelCell& a, const KernelCell& b) {
-    return a.stage == b.stage && a.kernel == b.kernel && a.family == b.family;
-  };
-  const auto is_same_stage = [](const StageCell& a, const StageCell& b) {
+  const auto is_same_stage = [](const StageSums& a, const StageSums& b) {
     return a.stage == b.stage;
   };
-  const auto is_same_part = [](const PartCell& a, const PartCell& b) {
+  const auto is_same_part = [](const PartRow& a, const PartRow& b) {
     return a.pass == b.pass && a.block == b.block && a.part == b.part;
   };
   const auto has_twice = [](const auto& rows, auto is_same) {
     return std::adjacent_find(rows.begin(), rows.end(), is_same) != rows.end();
   };
-  if (has_twice(summary.kernels, is_same_kernel) || has_twice(summary.stages, is_same_stage) ||
-      has_twice(summary.parts, is_same_part)) {
+  if (has_twice(summary.kernels, std::equal_to<KernelName>()) ||
+      has_twice(summary.stages, is_same_stage) || has_twice(summary.parts, is_same_part)) {
     throw Error(ErrorKind::kInput, "it lists a kernel, stage or part twice");
   }
 }

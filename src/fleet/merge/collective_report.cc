@@ -178,11 +178,22 @@ void trace_back(const std::vector<LongestWait>& waited, FleetReport& report) {
 
 }  // namespace
 
-std::int64_t transfer_of(const FleetCollective& one) {
+// Transfer is what all ranks together spend after the last one has arrived.
+std::optional<std::int64_t> add_collective(const FleetCollective& one, GroupCollectives& sum) {
+  ++sum.num;
+  add_to(sum.total_ns, one.total_ns);
+  if (one.num_ranks < 2) {
+    add_to(sum.alone_ns, one.total_ns);
+    return std::nullopt;
+  }
   std::int64_t transfer_ns = 0;
-  const bool is_too_long = __builtin_mul_overflow(one.shortest_ns, one.num_ranks, &transfer_ns) ||
-                           transfer_ns > one.total_ns;
-  return is_too_long ? one.total_ns : transfer_ns;  // too long: only in a manipulated file
+  if (__builtin_mul_overflow(one.shortest_ns, one.num_ranks, &transfer_ns) ||
+      transfer_ns > one.total_ns) {
+    transfer_ns = one.total_ns;  // only in a manipulated file
+  }
+  add_to(sum.transfer_ns, transfer_ns);
+  add_to(sum.waiting_ns, one.total_ns - transfer_ns);
+  return one.total_ns - transfer_ns;
 }
 
 void add_collectives(const FleetSummary& fleet, FleetReport& report) {
@@ -217,26 +228,18 @@ void add_collectives(const FleetSummary& fleet, FleetReport& report) {
     time.waiting_ns = time.total_ns - time.transfer_ns - time.alone_ns;
   }
   find_late_leavers(members, waited, report);
-  report.num_collectives = static_cast<std::int64_t>(fleet.collectives.size());
   // Per collective: transfer, waiting, and the rank that caused it.
   for (const FleetCollective& one : fleet.collectives) {
-    CollectiveTime& sum = report.collectives;
-    sum.total_ns = saturated_sum(sum.total_ns, one.total_ns);
-    report.num_mismatched += one.kernel != one.other_kernel ? 1 : 0;
-    if (one.num_ranks < 2) {
-      ++report.num_alone;
-      sum.alone_ns = saturated_sum(sum.alone_ns, one.total_ns);
-      continue;
-    }
-    const std::int64_t transfer_ns = transfer_of(one);
-    sum.transfer_ns = saturated_sum(sum.transfer_ns, transfer_ns);
-    sum.waiting_ns = saturated_sum(sum.waiting_ns, one.total_ns - transfer_ns);
-    if (const auto last = places.find(one.last_rank); last != places.end()) {
+    report.collectives.num_mismatched += one.kernel != one.other_kernel ? 1 : 0;
+    const auto waiting_ns = add_collective(one, report.collectives);
+    if (!waiting_ns) {
+      ++report.collectives.num_alone;
+    } else if (const auto last = places.find(one.last_rank); last != places.end()) {
       RankVerdict& verdict = report.ranks[last->second];
       ++verdict.num_last;
-      verdict.caused_ns = saturated_sum(verdict.caused_ns, one.total_ns - transfer_ns);
+      add_to(verdict.caused_ns, *waiting_ns);
       if (LongestWait& wait = waited[last->second]; wait.communicator != one.communicator) {
-        wait.caused_ns = saturated_sum(wait.caused_ns, one.total_ns - transfer_ns);
+        add_to(wait.caused_ns, *waiting_ns);
       }
     }
   }

@@ -9,7 +9,8 @@ namespace gpuwhy {
 // that of `fleet`.
 void add_collectives(const FleetSummary& fleet, FleetReport& report);
 
-// Time that all ranks of a collective together spent after the last one had arrived.
-std::int64_t transfer_of(const FleetCollective& one);
+// Adds one collective, and returns what its ranks waited for the last one. nullopt: only one rank
+// recorded it.
+std::optional<std::int64_t> add_collective(const FleetCollective& one, GroupCollectives& sum);
 
 }  // namespace gpuwhy

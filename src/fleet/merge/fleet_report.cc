@@ -41,10 +41,6 @@ constexpr double kManyTurns = 3;
 constexpr double kLeastLost = 0.02;
 constexpr int kStepsApart = 2;  // of an eighth of an octave: see KernelOutlier
 
-double ratio(std::int64_t part, std::int64_t whole) {
-  return fraction_of(part, whole);
-}
-
 // The value by which a stage of a rank is compared; nullopt if it has none.
 std::optional<std::int64_t> measured(const RankStage& stage, bool is_by_kernels) {
   const std::int64_t value = is_by_kernels ? stage.compute_ns : stage.total_ns;
@@ -106,7 +102,7 @@ void add_deviations(const FleetSummary& fleet, FleetReport& report) {
     report.num_measured += own[i] ? 1 : 0;
   }
   for (const auto& [stage, values] : by_stage) {
-    report.stages.push_back({stage, deviations(values)});
+    report.heat.stages.push_back({stage, deviations(values)});
   }
 }
 
@@ -133,14 +129,14 @@ void find_stragglers(FleetReport& report) {
   // What the others waited for a rank, as a share of their own time.
   const auto num_ranks = static_cast<double>(report.ranks.size());
   const auto lost_share = [&](std::int64_t blamed_ns) {
-    return num_ranks > 1 ? ratio(blamed_ns, work_ns) * num_ranks / (num_ranks - 1) : 0;
+    return num_ranks > 1 ? fraction_of(blamed_ns, work_ns) * num_ranks / (num_ranks - 1) : 0;
   };
   // Two criteria: slow by itself, or blamed for much of the waiting.
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
     RankVerdict& verdict = report.ranks[i];
     verdict.is_straggler = verdict.deviation_fraction.value_or(0) > limit ||
                            (lost_share(verdict.blamed_ns) >= kLeastLost &&
-                            ratio(verdict.blamed_ns, report.collectives.waiting_ns) >= large);
+                            fraction_of(verdict.blamed_ns, report.collectives.waiting_ns) >= large);
     report.stragglers.push_back(i);
   }
   std::sort(report.stragglers.begin(), report.stragglers.end(), [&](std::size_t a, std::size_t b) {
@@ -153,8 +149,8 @@ void find_stragglers(FleetReport& report) {
   });
 }
 
-template <typename Name>
 // Groups ranks by a property and compares the medians of the groups.
+template <typename Name>
 std::vector<GroupSpread> spread_by(const FleetReport& report, Name name) {
   struct Members {
     std::vector<double> deviations;
@@ -174,7 +170,7 @@ std::vector<GroupSpread> spread_by(const FleetReport& report, Name name) {
   std::vector<double> medians;
   for (const auto& [key, members] : groups) {
     medians.push_back(median_of(members.deviations));
-    spread.push_back({key.empty() ? "n/a" : key,
+    spread.push_back({key.empty() ? "n/a" : key, !key.empty(),
                       static_cast<std::int64_t>(members.deviations.size()), medians.back(),
                       members.worst.second, false});
   }
@@ -223,37 +219,49 @@ std::optional<KernelOutlier> outlier_of(const FleetKernel& kernel) {
   if (num_slow == 0) {
     return std::nullopt;
   }
-  const double rank_ns = static_cast<double>(kernel.sum.total_ns) /
-                         static_cast<double>(std::max<std::int64_t>(num, 1));
-  return KernelOutlier{kernel.sum.stage,
-                       kernel.sum.kernel,
-                       kernel.sum.family,
+  const double rank_ns =
+      static_cast<double>(kernel.total_ns) / static_cast<double>(std::max<std::int64_t>(num, 1));
+  return KernelOutlier{kernel.stage,
+                       kernel.kernel,
+                       kernel.family,
                        num,
                        num_slow,
-                       kernel.sum.total_ns / std::max<std::int64_t>(kernel.sum.calls, 1),
+                       kernel.total_ns / std::max<std::int64_t>(kernel.calls, 1),
                        static_cast<double>(kernel.most_relative) / typical,
                        static_cast<std::int64_t>(std::min(rank_ns * excess, 9e18)),
                        kernel.most_relative_rank};
 }
 
-void find_missing(const FleetSummary& fleet, FleetReport& report) {
+// Ranks are in ascending order, so the missing ones are the gaps between neighbours. They are kept
+// as ranges: a job of 10,000 ranks may lack most of them.
+void find_missing(const FleetSummary& fleet, RankPresence& presence) {
   for (const RankRow& row : fleet.ranks) {
-    report.num_expected = std::max(report.num_expected, row.identity.num_ranks);
+    presence.num_expected = std::max(presence.num_expected, row.identity.num_ranks);
   }
-  // Ranks are in ascending order, so the missing ones are the gaps between neighbours. They are
-  // kept as intervals: a job of 10,000 ranks may lack most of them.
   std::int64_t next = 0;
   const auto gap = [&](std::int64_t until) {
     if (next < until) {
-      report.missing.emplace_back(next, until - 1);
-      report.num_missing = saturated_sum(report.num_missing, until - next);
+      presence.missing.push_back(range_text(next, until - 1));
+      presence.num_missing = saturated_sum(presence.num_missing, until - next);
     }
   };
   for (const RankRow& row : fleet.ranks) {
-    gap(std::min(row.identity.rank, report.num_expected));
+    gap(std::min(row.identity.rank, presence.num_expected));
     next = saturated_sum(row.identity.rank, 1);
   }
-  gap(report.num_expected);
+  gap(presence.num_expected);
+}
+
+// What a rank says about itself, for the lists of ranks that are in trouble.
+void add_presence(const RankIdentity& identity, RankPresence& presence) {
+  ++presence.num_present;
+  ++presence.recorded_by[identity.recorded_by.empty() ? "n/a" : identity.recorded_by];
+  if (identity.exit_code != 0) {
+    presence.failed.push_back({identity.rank, identity.exit_code});
+  }
+  if (!identity.failure.empty()) {
+    presence.not_recorded.push_back({identity.rank, identity.failure});
+  }
 }
 
 }  // namespace
@@ -275,12 +283,14 @@ FleetReport report_fleet(const FleetSummary& fleet) {
     verdict.gpu = identity.gpu;
     verdict.recorded_by = identity.recorded_by;
     verdict.exit_code = identity.exit_code;
-    verdict.failure = identity.failure;
     report.ranks.push_back(std::move(verdict));
+    report.heat.ranks.push_back(identity.rank);
+    report.heat.nodes.push_back(identity.node);
+    add_presence(identity, report.presence);
   }
-  report.communicators_by.assign(ways.begin(), ways.end());
-  report.older = fleet.older;
-  find_missing(fleet, report);
+  report.collectives.communicators_by.assign(ways.begin(), ways.end());
+  report.presence.earlier_attempts = by_attempt(fleet.older);
+  find_missing(fleet, report.presence);
   add_collectives(fleet, report);
   add_deviations(fleet, report);
   find_stragglers(report);

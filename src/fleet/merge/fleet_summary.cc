@@ -17,58 +17,7 @@
 namespace gpuwhy {
 namespace {
 
-constexpr StepColumnNames kRelatives = {"kernel.relative_size", "kernel.relative_step",
-                                        "kernel.relative_ranks"};
-
-constexpr SummaryFields<RankRow, 0, 1> kRowFields = {
-    1'000'000, {}, {{{"rank.checksum", &RankRow::checksum}}}};
-
-constexpr SummaryFields<RankStage, 0, 1> kRankStageFields = {
-    1'000'000, {}, {{{"stage.compute_ns", &RankStage::compute_ns}}}};
-
-constexpr SummaryFields<CommunicatorShare, 1, 1> kShareFields = {
-    10'000'000,
-    {{{"share.communicator", &CommunicatorShare::communicator}}},
-    {{{"share.total_ns", &CommunicatorShare::total_ns}}}};
-
-constexpr SummaryFields<FleetKernel, 0, 5> kFleetKernelFields = {
-    1'000'000,
-    {},
-    {{{"kernel.num_ranks", &FleetKernel::num_ranks},
-      {"kernel.slowest_mean_ns", &FleetKernel::slowest_mean_ns},
-      {"kernel.slowest_rank", &FleetKernel::slowest_rank},
-      {"kernel.most_relative", &FleetKernel::most_relative},
-      {"kernel.most_relative_rank", &FleetKernel::most_relative_rank}}}};
-
-constexpr SummaryFields<FleetCollective, 4, 6> kFleetCollectiveFields = {
-    10'000'000,
-    {{{"collective.communicator", &FleetCollective::communicator},
-      {"collective.stage", &FleetCollective::stage},
-      {"collective.kernel", &FleetCollective::kernel},
-      {"collective.other_kernel", &FleetCollective::other_kernel}}},
-    {{{"collective.sequence", &FleetCollective::sequence},
-      {"collective.num_ranks", &FleetCollective::num_ranks},
-      {"collective.shortest_ns", &FleetCollective::shortest_ns},
-      {"collective.last_rank", &FleetCollective::last_rank},
-      {"collective.longest_ns", &FleetCollective::longest_ns},
-      {"collective.total_ns", &FleetCollective::total_ns}}}};
-
-constexpr SummaryFields<FleetGroup, 0, 1> kFleetGroupFields = {
-    1'000'000, {}, {{{"group.num_ranks", &FleetGroup::num_ranks}}}};
-
-constexpr SummaryFields<FleetPart, 0, 3> kFleetPartFields = {
-    1'000'000,
-    {},
-    {{{"part.num_ranks", &FleetPart::num_ranks},
-      {"part.slowest_ns", &FleetPart::slowest_ns},
-      {"part.slowest_rank", &FleetPart::slowest_rank}}}};
-
-// The fields of a rank's own file, with as many rows as there are ranks.
-template <typename Fields>
-Fields of_many(Fields fields) {
-  fields.most_rows = 1'000'000;
-  return fields;
-}
+constexpr std::size_t kMostRows = 1'000'000;  // of what a rank has few of
 
 // Number of rows of a dependent table that belong to each row of its owner. Checks that they add
 // up.
@@ -116,14 +65,14 @@ void write_shares(const std::vector<RankRow>& ranks, ColumnarWriter& writer) {
     }
   }
   writer.numbers("rank.num_shares", sizes);
-  write_columns(shares, kShareFields, writer);
+  write_rows(shares, "share", writer);
   writer.numbers("share.num_runs", runs);
   writer.numbers("run.first", firsts);
   writer.numbers("run.count", counts);
 }
 
 void read_shares(const ColumnarFile& file, std::vector<RankRow>& ranks) {
-  auto shares = read_columns<CommunicatorShare>(file, kShareFields);
+  auto shares = read_rows<CommunicatorShare>(file, "share", kMostJobRows);
   const std::vector<std::int64_t> firsts = file.numbers("run.first");
   const std::vector<std::int64_t> counts = file.numbers("run.count");
   if (firsts.size() != counts.size()) {
@@ -153,15 +102,13 @@ void write_stages(const std::vector<RankRow>& ranks, ColumnarWriter& writer) {
     stages.insert(stages.end(), row.stages.begin(), row.stages.end());
   }
   writer.numbers("rank.num_stages", sizes);
-  write_columns(stages, kStageFields, writer);
-  write_columns(stages, kRankStageFields, writer);
-  write_buckets(stages, writer);
+  write_columns<StageSums>(stages, "stage", writer);
+  write_columns<RankStage>(stages, "stage", writer);
+  write_lists<StageSums>(stages, "stage", writer);
 }
 
 void read_stages(const ColumnarFile& file, std::vector<RankRow>& ranks) {
-  auto stages = read_columns<RankStage>(file, of_many(kStageFields));
-  read_into(file, kRankStageFields, stages);
-  read_buckets(file, stages);
+  auto stages = read_rows<StageSums, RankStage>(file, "stage", kMostRows);
   Parts of_ranks(file, "rank.num_stages", ranks.size(), stages.size());
   auto next = stages.begin();
   for (RankRow& row : ranks) {
@@ -169,35 +116,6 @@ void read_stages(const ColumnarFile& file, std::vector<RankRow>& ranks) {
     row.stages.assign(next, next + size);
     next += size;
   }
-}
-
-void write_kernels(const std::vector<FleetKernel>& kernels, ColumnarWriter& writer) {
-  std::vector<KernelCell> sums;
-  std::vector<const std::map<int, std::int64_t>*> durations;
-  std::vector<const std::map<int, std::int64_t>*> relatives;
-  for (const FleetKernel& kernel : kernels) {
-    sums.push_back(kernel.sum);
-    durations.push_back(&kernel.sum.histogram);
-    relatives.push_back(&kernel.relative);
-  }
-  write_columns(sums, kKernelFields, writer);
-  write_steps(durations, kDurations, writer);
-  write_columns(kernels, kFleetKernelFields, writer);
-  write_steps(relatives, kRelatives, writer);
-}
-
-std::vector<FleetKernel> read_kernels(const ColumnarFile& file) {
-  auto sums = read_columns<KernelCell>(file, of_many(kKernelFields));
-  std::vector<FleetKernel> kernels(sums.size());
-  read_into(file, kFleetKernelFields, kernels);
-  const StepColumns durations(file, kDurations, kernels.size());
-  const StepColumns relatives(file, kRelatives, kernels.size());
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    kernels[i].sum = std::move(sums[i]);
-    kernels[i].sum.histogram = durations.at_row(i);
-    kernels[i].relative = relatives.at_row(i);
-  }
-  return kernels;
 }
 
 // One run, one attempt, each rank once.
@@ -213,20 +131,6 @@ void check_rows(const std::vector<RankRow>& ranks) {
   }
 }
 
-std::vector<OlderRank> read_older(const ColumnarFile& file) {
-  const std::vector<std::int64_t> ranks = file.numbers("older.rank");
-  const std::vector<std::int64_t> attempts = file.numbers("older.attempt");
-  if (ranks.size() != attempts.size()) {
-    wrong_length("older.attempt");
-  }
-  std::vector<OlderRank> older;
-  older.reserve(ranks.size());
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    older.push_back({ranks[i], attempts[i]});
-  }
-  return older;
-}
-
 }  // namespace
 
 std::string fleet_bytes(const FleetSummary& summary) {
@@ -236,24 +140,19 @@ std::string fleet_bytes(const FleetSummary& summary) {
   for (const RankRow& row : summary.ranks) {
     identities.push_back(row.identity);
   }
-  write_columns(identities, kIdentityFields, writer);
-  write_columns(summary.ranks, kRowFields, writer);
+  write_rows(identities, "rank", writer);
+  write_rows(summary.ranks, "rank", writer);
   write_stages(summary.ranks, writer);
   write_shares(summary.ranks, writer);
-  std::vector<std::int64_t> older_ranks;
-  std::vector<std::int64_t> older_attempts;
-  for (const OlderRank& older : summary.older) {
-    older_ranks.push_back(older.rank);
-    older_attempts.push_back(older.attempt);
-  }
-  writer.numbers("older.rank", older_ranks);
-  writer.numbers("older.attempt", older_attempts);
-  write_kernels(summary.kernels, writer);
-  write_columns(summary.collectives, kFleetCollectiveFields, writer);
-  write_columns(summary.groups, kGroupFields, writer);
-  write_columns(summary.groups, kFleetGroupFields, writer);
-  write_columns(summary.parts, kPartFields, writer);
-  write_columns(summary.parts, kFleetPartFields, writer);
+  write_rows(summary.older, "older", writer);
+  write_columns<KernelSums>(summary.kernels, "kernel", writer);
+  write_lists<KernelSums>(summary.kernels, "kernel", writer);
+  write_rows(summary.kernels, "kernel", writer);
+  write_rows(summary.collectives, "collective", writer);
+  write_columns<GroupRow>(summary.groups, "group", writer);
+  write_rows(summary.groups, "group", writer);
+  write_columns<PartRow>(summary.parts, "part", writer);
+  write_rows(summary.parts, "part", writer);
   return writer.finish(kFleetKind);
 }
 
@@ -264,22 +163,20 @@ FleetSummary read_fleet(std::string_view bytes) {
                 "gpuwhy merge DIR --out FILE writes one");
   }
   FleetSummary summary;
-  auto identities = read_columns<RankIdentity>(file, of_many(kIdentityFields));
+  auto identities = read_rows<RankIdentity>(file, "rank", kMostRows);
   summary.ranks.resize(identities.size());
-  read_into(file, kRowFields, summary.ranks);
+  read_into<RankRow>(file, "rank", summary.ranks);
   for (std::size_t i = 0; i < identities.size(); ++i) {
     summary.ranks[i].identity = std::move(identities[i]);
   }
   check_rows(summary.ranks);
   read_stages(file, summary.ranks);
   read_shares(file, summary.ranks);
-  summary.older = read_older(file);
-  summary.kernels = read_kernels(file);
-  summary.collectives = read_columns<FleetCollective>(file, kFleetCollectiveFields);
-  summary.groups = read_columns<FleetGroup>(file, of_many(kGroupFields));
-  read_into(file, kFleetGroupFields, summary.groups);
-  summary.parts = read_columns<FleetPart>(file, of_many(kPartFields));
-  read_into(file, kFleetPartFields, summary.parts);
+  summary.older = read_rows<OlderRank>(file, "older", kMostJobRows);
+  summary.kernels = read_rows<KernelSums, FleetKernel>(file, "kernel", kMostRows);
+  summary.collectives = read_rows<FleetCollective>(file, "collective", kMostJobRows);
+  summary.groups = read_rows<GroupRow, FleetGroup>(file, "group", kMostRows);
+  summary.parts = read_rows<PartRow, FleetPart>(file, "part", kMostRows);
   return summary;
 }
 

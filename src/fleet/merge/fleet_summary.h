@@ -11,24 +11,35 @@
 #include <utility>
 #include <vector>
 
-#include "fleet/summary/rank_summary.h"
+#include "results/fleet.h"
 
 namespace gpuwhy {
 
 inline constexpr std::string_view kFleetKind = "fleet";
 
 // A stage of one rank.
-struct RankStage : StageCell {
+struct RankStage : StageSums {
   std::int64_t compute_ns = 0;  // its kernels without those of communication
 };
+
+template <typename F>
+void describe(const RankStage*, F&& f) {
+  f("compute_ns", &RankStage::compute_ns, kInSummary);
+}
 
 // Time of one rank in the collectives of one communicator.
 struct CommunicatorShare {
   std::string communicator;
   std::int64_t total_ns = 0;
   // Which ones, as runs of sequence numbers: first and count. Most ranks share one list.
-  std::vector<std::pair<std::int64_t, std::int64_t>> sequences;
+  std::vector<NumberPair> sequences;
 };
+
+template <typename F>
+void describe(const CommunicatorShare*, F&& f) {
+  fields(f, kInSummary, "communicator", &CommunicatorShare::communicator, "total_ns",
+         &CommunicatorShare::total_ns);
+}
 
 // What is kept of each rank.
 struct RankRow {
@@ -38,19 +49,36 @@ struct RankRow {
   std::vector<CommunicatorShare> communicators;
 };
 
-// A kernel in a stage, over all ranks.
-struct FleetKernel {
-  KernelCell sum;  // calls, total, min, max and histogram over all ranks
+template <typename F>
+void describe(const RankRow*, F&& f) {
+  f("checksum", &RankRow::checksum, kInSummary);
+}
+
+// What tells the ranks of a kernel apart.
+struct KernelSpread {
   std::int64_t num_ranks = 0;
   std::int64_t slowest_mean_ns = 0;  // of the rank with the longest mean; ties to the lowest
   std::int64_t slowest_rank = 0;
-  // The kernel's mean relative to the mean of all compute kernels of the same rank and stage, in
-  // millionths: a slow GPU does not change it, a slow kernel does. Bins of
-  // analysis/duration_histogram.h -> ranks. Empty for communication.
-  std::map<int, std::int64_t> relative;
-  std::int64_t most_relative = 0;
+  std::int64_t most_relative = 0;       // of FleetKernel::relative
   std::int64_t most_relative_rank = 0;  // ties to the lowest
 };
+
+// A kernel in a stage, over all ranks.
+struct FleetKernel : KernelSums, KernelSpread {
+  // The kernel's mean relative to the mean of all compute kernels of the same rank and stage, in
+  // millionths: a slow GPU does not change it, a slow kernel does. Bins of
+  // results/duration_histogram.h -> ranks. Empty for communication.
+  std::map<int, std::int64_t> relative = {};
+};
+
+template <typename F>
+void describe(const FleetKernel*, F&& f) {
+  using T = FleetKernel;
+  fields(f, kInSummary, "num_ranks", &T::num_ranks, "slowest_mean_ns", &T::slowest_mean_ns,
+         "slowest_rank", &T::slowest_rank, "most_relative", &T::most_relative, "most_relative_rank",
+         &T::most_relative_rank);
+  f("relative", &T::relative, in(kFormRanks, number("1", "ranks", "", "", "")));
+}
 
 // One collective, over the ranks that took part in it.
 struct FleetCollective {
@@ -66,25 +94,29 @@ struct FleetCollective {
   std::int64_t total_ns = 0;
 };
 
+template <typename F>
+void describe(const FleetCollective*, F&& f) {
+  using T = FleetCollective;
+  fields(f, kInSummary, "communicator", &T::communicator, "stage", &T::stage, "kernel", &T::kernel,
+         "other_kernel", &T::other_kernel, "sequence", &T::sequence, "num_ranks", &T::num_ranks,
+         "shortest_ns", &T::shortest_ns, "last_rank", &T::last_rank, "longest_ns", &T::longest_ns,
+         "total_ns", &T::total_ns);
+}
+
 // One operation in a group of ranks, over the ranks that took part in it.
-struct FleetGroup : GroupCell {
+struct FleetGroup : GroupRow {
   std::int64_t num_ranks = 0;
 };
 
-// A part of the model, over all ranks that have it.
-struct FleetPart : PartCell {
-  std::int64_t num_ranks = 0;
-  std::int64_t slowest_ns = 0;  // of the rank with the most time in it; ties to the lowest
-  std::int64_t slowest_rank = 0;
-};
+template <typename F>
+void describe(const FleetGroup*, F&& f) {
+  f("num_ranks", &FleetGroup::num_ranks, kInSummary);
+}
 
-// A rank of an attempt that no longer counts.
-struct OlderRank {
-  std::int64_t rank = 0;
-  std::int64_t attempt = 0;
-
-  auto operator<=>(const OlderRank&) const = default;
-};
+template <typename F>
+void describe(const OlderRank*, F&& f) {
+  fields(f, kInSummary, "rank", &OlderRank::rank, "attempt", &OlderRank::attempt);
+}
 
 // A merged job.
 struct FleetSummary {

@@ -21,7 +21,6 @@
 #include "fleet/merge/group_report.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -29,7 +28,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/collectives.h"
 #include "base/saturated_sum.h"
 #include "base/units.h"
 #include "fleet/merge/collective_report.h"
@@ -91,19 +89,12 @@ class Operations {
     return std::all_of(rows_.begin(), rows_.end(),
                        [](const auto& row) { return share_with(*row.second) <= kFew; });
   }
-  std::int64_t num_backward_calls() const {
-    std::int64_t num = 0;
+  std::int64_t sum_of(std::int64_t GroupRow::*member) const {
+    std::int64_t sum = 0;
     for (const auto& [operation, row] : rows_) {
-      num = saturated_sum(num, row->backward_calls);
+      add_to(sum, row->*member);
     }
-    return num;
-  }
-  std::int64_t num_calls() const {
-    std::int64_t num = 0;
-    for (const auto& [operation, row] : rows_) {
-      num = saturated_sum(num, row->calls);
-    }
-    return num;
+    return sum;
   }
 
   // "all-reduce 2.0 per forward layer".
@@ -176,8 +167,9 @@ KindAndReason kind_of(const Operations& operations, bool has_experts) {
     return {ParallelKind::kUnknown,
             operations.list() + ", inside layers: a ring, or a pipeline that overlaps"};
   }
-  const bool are_gradients = operations.has("reduce_scatter") ||
-                             (operations.has("all_reduce") && operations.num_backward_calls() > 0);
+  const bool are_gradients =
+      operations.has("reduce_scatter") ||
+      (operations.has("all_reduce") && operations.sum_of(&GroupRow::backward_calls) > 0);
   if (operations.has_backward() && operations.is_in_no_layer() && are_gradients) {
     return {ParallelKind::kData, operations.list() + ", in no forward layer"};
   }
@@ -186,8 +178,7 @@ KindAndReason kind_of(const Operations& operations, bool has_experts) {
 
 // Matched collectives of one group.
 struct Matched {
-  CollectiveTime time;
-  std::int64_t num = 0;
+  GroupCollectives time;
   struct Late {
     std::int64_t num_last = 0;
     std::int64_t caused_ns = 0;
@@ -199,26 +190,17 @@ std::map<std::string_view, Matched> match_by_group(const FleetSummary& fleet) {
   std::map<std::string_view, Matched> found;
   for (const FleetCollective& one : fleet.collectives) {
     Matched& matched = found[one.communicator];
-    ++matched.num;
-    matched.time.total_ns = saturated_sum(matched.time.total_ns, one.total_ns);
-    if (one.num_ranks < 2) {
-      matched.time.alone_ns = saturated_sum(matched.time.alone_ns, one.total_ns);
-      continue;
+    if (const auto waiting_ns = add_collective(one, matched.time)) {
+      Matched::Late& late = matched.late[one.last_rank];
+      ++late.num_last;
+      add_to(late.caused_ns, *waiting_ns);
     }
-    const std::int64_t transfer_ns = transfer_of(one);
-    const std::int64_t waiting_ns = one.total_ns - transfer_ns;
-    matched.time.transfer_ns = saturated_sum(matched.time.transfer_ns, transfer_ns);
-    matched.time.waiting_ns = saturated_sum(matched.time.waiting_ns, waiting_ns);
-    Matched::Late& late = matched.late[one.last_rank];
-    ++late.num_last;
-    late.caused_ns = saturated_sum(late.caused_ns, waiting_ns);
   }
   return found;
 }
 
 void add_late_rank(const Matched& matched, JobGroup& group) {
   group.collectives = matched.time;
-  group.num_collectives = matched.num;
   if (matched.late.empty()) {
     return;
   }
@@ -231,12 +213,6 @@ void add_late_rank(const Matched& matched, JobGroup& group) {
 }
 
 }  // namespace
-
-std::string_view id_of(ParallelKind kind) {
-  constexpr std::array<std::string_view, 6> kIds = {"unknown", "tensor", "pipeline",
-                                                    "data",    "expert", "context"};
-  return kIds[static_cast<std::size_t>(kind)];
-}
 
 std::vector<JobGroup> find_groups(const FleetSummary& fleet) {
   std::map<std::string_view, Operations> by_communicator;
@@ -262,7 +238,7 @@ std::vector<JobGroup> find_groups(const FleetSummary& fleet) {
     KindAndReason kind = kind_of(operations, has_experts);
     group.kind = kind.kind;
     group.evidence = std::move(kind.reason);
-    group.num_calls = operations.num_calls();
+    group.num_calls = operations.sum_of(&GroupRow::calls);
     const std::vector<std::int64_t>& present = members[communicator];
     group.num_present = static_cast<std::int64_t>(present.size());
     if (group.ranks.empty() && present.size() > 1) {

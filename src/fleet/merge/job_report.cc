@@ -25,11 +25,11 @@ void explain_stragglers(const FleetSummary& fleet, const OwnSummary& own, FleetR
       continue;
     }
     if (++num > kMostExplained) {
-      verdict.reason_absent = "only the worst are looked into";
+      verdict.reason.absent = "only the worst are looked into";
     } else if (const auto summary = own(verdict.rank)) {
       explain_straggler(fleet, *summary, verdict);
     } else {
-      verdict.reason_absent = "its own summary is not among the files";
+      verdict.reason.absent = "its own summary is not among the files";
     }
   }
 }

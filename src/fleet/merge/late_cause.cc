@@ -90,26 +90,6 @@ bool is_nested_stage(std::string_view stage) {
   return role_of(row_name(stage)) == StageRole::kDecodeStep;
 }
 
-std::string_view id_of(LateCause cause) {
-  switch (cause) {
-    case LateCause::kUnknown:
-      return "unknown";
-    case LateCause::kKernels:
-      return "kernels";
-    case LateCause::kKernel:
-      return "kernel";
-    case LateCause::kClocks:
-      return "clocks";
-    case LateCause::kHost:
-      return "host";
-    case LateCause::kCopies:
-      return "copies";
-    case LateCause::kNetwork:
-      return "network";
-  }
-  return "unknown";
-}
-
 void add_causes(const FleetSummary& fleet, FleetReport& report) {
   find_lateness(report);
   const auto num_others = static_cast<std::int64_t>(report.ranks.size()) - 1;
@@ -161,19 +141,19 @@ void add_causes(const FleetSummary& fleet, FleetReport& report) {
 }
 
 void explain_straggler(const FleetSummary& fleet, const RankSummary& own, RankVerdict& verdict) {
-  verdict.reason = straggler_cause(fleet, own);
-  if (!verdict.reason) {
-    verdict.reason_absent = "no kernels to compare";
+  const auto reason = straggler_cause(fleet, own);
+  if (!reason) {
+    verdict.reason.absent = "no kernels to compare";
     return;
   }
-  verdict.reason_absent.clear();
+  verdict.reason = *reason;
   constexpr double kAsFast = 1.02;
   // Without a ledger, kernels are all there is to compare.
-  if (!verdict.parts && verdict.reason->compute_ratio >= kAsFast) {
+  if (!verdict.parts && verdict.reason.compute_ratio >= kAsFast) {
     verdict.cause = LateCause::kKernels;
   }
   if (verdict.cause == LateCause::kKernels) {
-    verdict.cause = verdict.reason->is_uniform ? LateCause::kClocks : LateCause::kKernel;
+    verdict.cause = verdict.reason.is_uniform ? LateCause::kClocks : LateCause::kKernel;
   }
 }
 

@@ -23,7 +23,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/rules.h"
 #include "base/error.h"
 #include "base/saturated_sum.h"
 #include "base/text.h"
@@ -33,6 +32,7 @@
 #include "fleet/summary/summary_columns.h"
 #include "fleet/summary/summary_file.h"
 #include "results/duration_histogram.h"
+#include "results/families.h"
 
 namespace gpuwhy {
 namespace {
@@ -52,11 +52,35 @@ std::size_t index_of(RowIndex& index, const RowKey& key, std::size_t next) {
   return index.emplace(key, next).first->second;
 }
 
+// Adds the numbers of a row.
+template <typename Row>
+void add_numbers(Row& sum, const Row& more) {
+  describe(&more, [&](const char* /*key*/, auto member, const Field& /*field*/) {
+    if constexpr (std::is_same_v<ValueOf<Row, decltype(member)>, std::int64_t>) {
+      add_to(sum.*member, more.*member);
+    }
+  });
+}
+
 // In millionths of the mean compute kernel; means beyond two hours are capped.
 std::int64_t relative_mean(std::int64_t mean_ns, const StageCompute& compute) {
   constexpr std::int64_t kMostNs = 7'200'000'000'000;
   const std::int64_t average_ns = std::max<std::int64_t>(compute.total_ns / compute.calls, 1);
   return std::min(mean_ns, kMostNs) * kMillion / average_ns;
+}
+
+// Compute time by stage.
+std::map<std::uint32_t, StageCompute> compute_of(const std::vector<KernelIds>& kernels,
+                                                 const ColumnarFile& file) {
+  std::map<std::uint32_t, StageCompute> compute;
+  for (const KernelIds& row : kernels) {
+    if (file.texts()[row.family] != kCommunication) {
+      StageCompute& stage = compute[row.stage];
+      add_to(stage.total_ns, row.total_ns);
+      add_to(stage.calls, row.calls);
+    }
+  }
+  return compute;
 }
 
 }  // namespace
@@ -73,16 +97,17 @@ class FleetMerge::State {
   void start_attempt(std::int64_t attempt);
   void check_run(const std::string& run_id);
   bool takes_all(const FleetSummary& fleet);
-  std::map<std::uint32_t, StageCompute> compute_of(const KernelColumns& columns,
-                                                   const ColumnarFile& file) const;
-  void add_kernels(const KernelColumns& columns, const std::vector<std::uint32_t>& numbers,
+  void add_kernels(const std::vector<KernelIds>& kernels, const BinColumns& bins,
+                   const std::vector<std::uint32_t>& numbers,
                    const std::map<std::uint32_t, StageCompute>& compute, std::int64_t rank);
-  void add_collectives(const ColumnarFile& file, const std::vector<std::uint32_t>& numbers,
-                       RankRow& row);
-  void add_group(const GroupCell& cell, std::int64_t num_ranks);
+  void add_collectives(const std::vector<CollectiveIds>& collectives, const ColumnarFile& file,
+                       const std::vector<std::uint32_t>& numbers, RankRow& row);
+  void add_group(const GroupRow& cell, std::int64_t num_ranks);
   void add_part(const FleetPart& part);
-  void add_sums(MergedKernel& merged, std::int64_t calls, std::int64_t total_ns,
-                std::int64_t min_ns, std::int64_t max_ns);
+  // Adds what one rank, or a merge of several, has of a kernel.
+  static void add_kernel(MergedKernel& merged, const Durations& sums, const KernelSpread& spread,
+                         bool has_relative);
+  static void add_collective(FleetCollective& sum, const FleetCollective& more);
   MergedKernel& kernel_at(std::uint32_t stage, std::uint32_t kernel, std::uint32_t family);
   CollectiveInstance& instance_at(std::uint32_t communicator, std::int64_t sequence);
   void add_texts(CollectiveInstance& instance, std::uint32_t stage, std::uint32_t kernel,
@@ -174,55 +199,60 @@ CollectiveInstance& FleetMerge::State::instance_at(std::uint32_t communicator,
   return instances_[index];
 }
 
-void FleetMerge::State::add_sums(MergedKernel& merged, std::int64_t calls, std::int64_t total_ns,
-                                 std::int64_t min_ns, std::int64_t max_ns) {
-  KernelCell& sum = merged.values.sum;
-  const bool is_first = merged.values.num_ranks == 0;
-  sum.calls = saturated_sum(sum.calls, calls);
-  sum.total_ns = saturated_sum(sum.total_ns, total_ns);
-  sum.min_ns = is_first ? min_ns : std::min(sum.min_ns, min_ns);
-  sum.max_ns = std::max(sum.max_ns, max_ns);
-}
-
-std::map<std::uint32_t, StageCompute> FleetMerge::State::compute_of(
-    const KernelColumns& columns, const ColumnarFile& file) const {
-  std::map<std::uint32_t, StageCompute> compute;
-  for (std::size_t i = 0; i < columns.stage.size(); ++i) {
-    if (file.texts()[columns.family[i]] != kCommunication) {
-      StageCompute& stage = compute[columns.stage[i]];
-      stage.total_ns = saturated_sum(stage.total_ns, columns.total_ns[i]);
-      stage.calls = saturated_sum(stage.calls, columns.calls[i]);
-    }
+void FleetMerge::State::add_kernel(MergedKernel& merged, const Durations& sums,
+                                   const KernelSpread& spread, bool has_relative) {
+  const bool is_first = merged.num_ranks == 0;
+  if (is_first) {
+    merged.sums = sums;
+  } else {
+    merged.sums.add(sums);
   }
-  return compute;
+  keep_largest(merged.slowest_mean_ns, merged.slowest_rank, spread.slowest_mean_ns,
+               spread.slowest_rank, is_first);
+  if (has_relative) {
+    keep_largest(merged.most_relative, merged.most_relative_rank, spread.most_relative,
+                 spread.most_relative_rank, merged.relative.empty());
+  }
+  add_to(merged.num_ranks, spread.num_ranks);
 }
 
-void FleetMerge::State::add_kernels(const KernelColumns& columns,
+// The last rank to arrive is the one that waited least. Ties go to the lower rank, so that the
+// order of merging does not matter.
+void FleetMerge::State::add_collective(FleetCollective& sum, const FleetCollective& more) {
+  if (sum.num_ranks == 0 ||
+      std::tie(more.shortest_ns, more.last_rank) < std::tie(sum.shortest_ns, sum.last_rank)) {
+    sum.shortest_ns = more.shortest_ns;
+    sum.last_rank = more.last_rank;
+  }
+  sum.longest_ns = std::max(sum.longest_ns, more.longest_ns);
+  add_to(sum.total_ns, more.total_ns);
+  add_to(sum.num_ranks, more.num_ranks);
+}
+
+void FleetMerge::State::add_kernels(const std::vector<KernelIds>& kernels, const BinColumns& bins,
                                     const std::vector<std::uint32_t>& numbers,
                                     const std::map<std::uint32_t, StageCompute>& compute,
                                     std::int64_t rank) {
   const std::uint32_t communication = texts_.of(kCommunication);
-  for (std::size_t i = 0; i < columns.stage.size(); ++i) {
-    const std::uint32_t family = numbers[columns.family[i]];
-    MergedKernel& merged = kernel_at(numbers[columns.stage[i]], numbers[columns.kernel[i]], family);
-    FleetKernel& values = merged.values;
-    const std::int64_t mean_ns = columns.total_ns[i] / std::max<std::int64_t>(columns.calls[i], 1);
-    const bool is_first = values.num_ranks == 0;
-    add_sums(merged, columns.calls[i], columns.total_ns[i], columns.min_ns[i], columns.max_ns[i]);
-    keep_largest(values.slowest_mean_ns, values.slowest_rank, mean_ns, rank, is_first);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const KernelIds& row = kernels[i];
+    const std::uint32_t family = numbers[row.family];
+    MergedKernel& merged = kernel_at(numbers[row.stage], numbers[row.kernel], family);
+    const std::int64_t mean_ns = row.total_ns / std::max<std::int64_t>(row.calls, 1);
+    KernelSpread spread{1, mean_ns, rank, 0, rank};
+    bool has_relative = false;
     if (family != communication) {
-      const StageCompute& stage = compute.at(columns.stage[i]);
-      if (stage.calls > 0) {
-        const std::int64_t relative = relative_mean(mean_ns, stage);
-        keep_largest(values.most_relative, values.most_relative_rank, relative, rank,
-                     merged.relative.empty());
-        merged.relative.add(bin_of(relative), 1);
-      }
+      const StageCompute& stage = compute.at(row.stage);
+      has_relative = stage.calls > 0;
+      spread.most_relative = has_relative ? relative_mean(mean_ns, stage) : 0;
     }
-    for (std::size_t at = columns.durations.begin(i); at < columns.durations.end(i); ++at) {
-      merged.durations.add(columns.durations.step(at), columns.durations.count(at));
+    add_kernel(merged, row, spread, has_relative);
+    if (has_relative) {
+      merged.relative.add(bin_of(spread.most_relative), 1);
     }
-    ++values.num_ranks;
+    for (std::size_t at = bins.begin(i); at < bins.end(i); ++at) {
+      merged.durations.add(bins.step(at), bins.count(at));
+    }
   }
 }
 
@@ -247,56 +277,49 @@ void FleetMerge::State::add_texts(CollectiveInstance& instance, std::uint32_t st
   }
 }
 
-void FleetMerge::State::add_collectives(const ColumnarFile& file,
+void FleetMerge::State::add_collectives(const std::vector<CollectiveIds>& collectives,
+                                        const ColumnarFile& file,
                                         const std::vector<std::uint32_t>& numbers, RankRow& row) {
-  const CollectiveColumns columns(file);
-  for (std::size_t i = 0; i < columns.communicator.size(); ++i) {
-    const std::int64_t sequence = columns.sequence[i];
-    const std::int64_t duration_ns = columns.duration_ns[i];
+  const CollectiveIds* before = nullptr;
+  for (const CollectiveIds& one : collectives) {
     // Rows are sorted by communicator, so each one starts a new share.
-    if (i == 0 || columns.communicator[i] != columns.communicator[i - 1]) {
-      row.communicators.push_back({std::string(file.texts()[columns.communicator[i]]), 0, {}});
+    if (before == nullptr || one.communicator != before->communicator) {
+      row.communicators.push_back({std::string(file.texts()[one.communicator]), 0, {}});
     }
+    before = &one;
     CommunicatorShare& share = row.communicators.back();
-    share.total_ns = saturated_sum(share.total_ns, duration_ns);
+    add_to(share.total_ns, one.duration_ns);
     if (share.sequences.empty() ||
-        share.sequences.back().first + share.sequences.back().second != sequence) {
-      share.sequences.emplace_back(sequence, 0);
+        share.sequences.back().first + share.sequences.back().second != one.sequence) {
+      share.sequences.emplace_back(one.sequence, 0);
     }
     ++share.sequences.back().second;
-    CollectiveInstance& instance = instance_at(numbers[columns.communicator[i]], sequence);
-    const std::uint32_t kernel = numbers[columns.kernel[i]];
-    add_texts(instance, numbers[columns.stage[i]], kernel, kernel);
-    FleetCollective& values = instance.values;
-    if (values.num_ranks == 0 || std::tuple(duration_ns, row.identity.rank) <
-                                     std::tuple(values.shortest_ns, values.last_rank)) {
-      values.shortest_ns = duration_ns;
-      values.last_rank = row.identity.rank;
-    }
-    values.longest_ns = std::max(values.longest_ns, duration_ns);
-    values.total_ns = saturated_sum(values.total_ns, duration_ns);
-    ++values.num_ranks;
+    CollectiveInstance& instance = instance_at(numbers[one.communicator], one.sequence);
+    const std::uint32_t kernel = numbers[one.kernel];
+    add_texts(instance, numbers[one.stage], kernel, kernel);
+    FleetCollective more;
+    more.num_ranks = 1;
+    more.last_rank = row.identity.rank;
+    more.shortest_ns = more.longest_ns = more.total_ns = one.duration_ns;
+    add_collective(instance.values, more);
   }
 }
 
 // Of texts that differ, which only happens if ranks describe a group differently, the first by
 // name: the order of adding does not matter.
-void FleetMerge::State::add_group(const GroupCell& cell, std::int64_t num_ranks) {
+void FleetMerge::State::add_group(const GroupRow& cell, std::int64_t num_ranks) {
   const auto [entry, is_new] = groups_.try_emplace({cell.communicator, cell.operation});
   FleetGroup& sum = entry->second;
   if (is_new) {
-    static_cast<GroupCell&>(sum) = cell;
+    static_cast<GroupRow&>(sum) = cell;
   } else {
     sum.description = std::min(sum.description, cell.description);
     sum.ranks = std::min(sum.ranks, cell.ranks);
-    sum.size = std::max(sum.size, cell.size);
-    for (const auto& [name, member] : kGroupFields.numbers) {
-      if (member != &GroupCell::size) {
-        sum.*member = saturated_sum(sum.*member, cell.*member);
-      }
-    }
+    const std::int64_t size = std::max(sum.size, cell.size);
+    add_numbers<GroupRow>(sum, cell);
+    sum.size = size;
   }
-  sum.num_ranks = saturated_sum(sum.num_ranks, num_ranks);
+  add_to(sum.num_ranks, num_ranks);
 }
 
 // Sums, and the rank with the most time: of two merges the same as of all their ranks at once.
@@ -306,33 +329,28 @@ void FleetMerge::State::add_part(const FleetPart& part) {
     return;
   }
   FleetPart& sum = entry->second;
-  for (const auto& [name, member] : kPartFields.numbers) {
-    sum.*member = saturated_sum(sum.*member, part.*member);
-  }
+  add_numbers<PartRow>(sum, part);
   keep_largest(sum.slowest_ns, sum.slowest_rank, part.slowest_ns, part.slowest_rank, false);
-  sum.num_ranks = saturated_sum(sum.num_ranks, part.num_ranks);
+  add_to(sum.num_ranks, part.num_ranks);
 }
 
 std::optional<std::int64_t> FleetMerge::State::add_rank(const ColumnarFile& file) {
-  auto identities = read_columns<RankIdentity>(file, kIdentityFields);
-  if (identities.size() != 1) {
-    wrong_length("rank.run_id");
-  }
   RankRow row;
-  row.identity = std::move(identities[0]);
+  row.identity = read_identity(file);
   row.checksum = file.checksum();
   // All checks of the file come before anything changes: a damaged one is skipped.
-  const KernelColumns kernels(file);
-  auto stages = read_columns<RankStage>(file, kStageFields);
-  read_buckets(file, stages);
-  const CollectiveColumns checked(file);
-  const auto groups = read_columns<GroupCell>(file, kGroupFields);
-  const auto parts = read_columns<PartCell>(file, kPartFields);
+  const std::vector<KernelIds> kernels = read_kernel_ids(file);
+  const BinColumns bins(file, "kernel.histogram", "launches", kernels.size());
+  auto stages = read_rows<StageSums, RankStage>(file, "stage", kMostRankStages);
+  const std::vector<CollectiveIds> collectives = read_collective_ids(file);
+  const auto groups = read_rows<GroupRow>(file, "group", kMostRankGroups);
+  const auto parts = read_rows<PartRow>(file, "part", kMostRankParts);
   if (!begins(row.identity, row.checksum)) {
     return std::nullopt;
   }
   const std::map<std::uint32_t, StageCompute> compute = compute_of(kernels, file);
   for (RankStage& stage : stages) {
+    stage.compute_ns = 0;
     for (const auto& [id, of_stage] : compute) {
       if (file.texts()[id] == stage.stage) {
         stage.compute_ns = of_stage.total_ns;
@@ -345,9 +363,9 @@ std::optional<std::int64_t> FleetMerge::State::add_rank(const ColumnarFile& file
   for (const std::string_view text : file.texts()) {
     numbers.push_back(texts_.of(text));
   }
-  add_kernels(kernels, numbers, compute, row.identity.rank);
-  add_collectives(file, numbers, row);
-  for (const GroupCell& group : groups) {
+  add_kernels(kernels, bins, numbers, compute, row.identity.rank);
+  add_collectives(collectives, file, numbers, row);
+  for (const GroupRow& group : groups) {
     add_group(group, 1);
     // Of sends and receives alone there is nothing to match, but the rank is a member.
     if (std::none_of(row.communicators.begin(), row.communicators.end(),
@@ -357,7 +375,7 @@ std::optional<std::int64_t> FleetMerge::State::add_rank(const ColumnarFile& file
       row.communicators.push_back({group.communicator, 0, {}});
     }
   }
-  for (const PartCell& part : parts) {
+  for (const PartRow& part : parts) {
     add_part({part, 1, part.total_ns, row.identity.rank});
   }
   const std::int64_t rank = row.identity.rank;
@@ -405,38 +423,19 @@ void FleetMerge::State::add_fleet(const FleetSummary& fleet) {
     return;
   }
   for (const FleetKernel& kernel : fleet.kernels) {
-    const KernelCell& sum = kernel.sum;
     MergedKernel& merged =
-        kernel_at(texts_.of(sum.stage), texts_.of(sum.kernel), texts_.of(sum.family));
-    FleetKernel& values = merged.values;
-    const bool is_first = values.num_ranks == 0;
-    add_sums(merged, sum.calls, sum.total_ns, sum.min_ns, sum.max_ns);
-    keep_largest(values.slowest_mean_ns, values.slowest_rank, kernel.slowest_mean_ns,
-                 kernel.slowest_rank, is_first);
-    if (!kernel.relative.empty()) {
-      keep_largest(values.most_relative, values.most_relative_rank, kernel.most_relative,
-                   kernel.most_relative_rank, merged.relative.empty());
-    }
-    merged.durations.add(sum.histogram);
+        kernel_at(texts_.of(kernel.stage), texts_.of(kernel.kernel), texts_.of(kernel.family));
+    add_kernel(merged, {kernel.calls, kernel.total_ns, kernel.min_ns, kernel.max_ns, {}}, kernel,
+               !kernel.relative.empty());
+    merged.durations.add(kernel.histogram);
     merged.relative.add(kernel.relative);
-    values.num_ranks = saturated_sum(values.num_ranks, kernel.num_ranks);
   }
-  // The last rank to arrive is the one that waited least. Ties go to the lower rank, so that the
-  // order of merging does not matter.
   for (const FleetCollective& collective : fleet.collectives) {
     CollectiveInstance& instance =
         instance_at(texts_.of(collective.communicator), collective.sequence);
     add_texts(instance, texts_.of(collective.stage), texts_.of(collective.kernel),
               texts_.of(collective.other_kernel));
-    FleetCollective& values = instance.values;
-    if (values.num_ranks == 0 || std::tie(collective.shortest_ns, collective.last_rank) <
-                                     std::tie(values.shortest_ns, values.last_rank)) {
-      values.shortest_ns = collective.shortest_ns;
-      values.last_rank = collective.last_rank;
-    }
-    values.longest_ns = std::max(values.longest_ns, collective.longest_ns);
-    values.total_ns = saturated_sum(values.total_ns, collective.total_ns);
-    values.num_ranks = saturated_sum(values.num_ranks, collective.num_ranks);
+    add_collective(instance.values, collective);
   }
   for (const FleetGroup& group : fleet.groups) {
     add_group(group, group.num_ranks);
@@ -450,12 +449,11 @@ void FleetMerge::State::add_fleet(const FleetSummary& fleet) {
 }
 
 FleetKernel FleetMerge::State::kernel_of(const MergedKernel& merged) const {
-  FleetKernel kernel = merged.values;
-  kernel.sum.stage = texts_[merged.stage];
-  kernel.sum.kernel = texts_[merged.kernel];
-  kernel.sum.family = texts_[merged.family];
-  kernel.sum.histogram = merged.durations.as_map();
-  kernel.relative = merged.relative.as_map();
+  FleetKernel kernel{
+      {{texts_[merged.stage], texts_[merged.kernel], texts_[merged.family]}, merged.sums},
+      merged,
+      merged.relative.as_map()};
+  kernel.histogram = merged.durations.as_map();
   return kernel;
 }
 
@@ -478,11 +476,7 @@ FleetSummary FleetMerge::State::finish() const {
   for (const MergedKernel& merged : kernels_) {
     summary.kernels.push_back(kernel_of(merged));
   }
-  std::sort(summary.kernels.begin(), summary.kernels.end(),
-            [](const FleetKernel& a, const FleetKernel& b) {
-              return std::tie(a.sum.stage, a.sum.kernel, a.sum.family) <
-                     std::tie(b.sum.stage, b.sum.kernel, b.sum.family);
-            });
+  std::sort(summary.kernels.begin(), summary.kernels.end(), std::less<KernelName>());
   for (const CollectiveInstance& instance : instances_) {
     summary.collectives.push_back(collective_of(instance));
   }

@@ -73,11 +73,11 @@ struct RowKeyHash {
 using RowIndex = std::unordered_map<RowKey, std::size_t, RowKeyHash>;
 
 // One kernel of one stage, over all ranks.
-struct MergedKernel {
+struct MergedKernel : KernelSpread {
   std::uint32_t stage = 0;
   std::uint32_t kernel = 0;
   std::uint32_t family = 0;
-  FleetKernel values;  // except texts and histograms
+  Durations sums;  // without histogram
   BinCounts durations;
   BinCounts relative;
 };

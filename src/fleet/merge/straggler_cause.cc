@@ -6,22 +6,20 @@
 // minus its own. Communication is ignored, because a late rank spends the least time there.
 #include <algorithm>
 #include <map>
-#include <tuple>
 
-#include "analysis/rules.h"
 #include "fleet/merge/fleet_report.h"
+#include "results/families.h"
 
 namespace gpuwhy {
 
 std::optional<StragglerCause> straggler_cause(const FleetSummary& fleet, const RankSummary& own) {
-  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FleetKernel*>
-      cells;
+  std::map<KernelName, const Durations*> of_all;
   for (const FleetKernel& kernel : fleet.kernels) {
-    cells[{kernel.sum.stage, kernel.sum.kernel, kernel.sum.family}] = &kernel;
+    of_all[kernel] = &kernel;
   }
   // The excess of one kernel over the time that the other ranks' mean predicts.
   struct Loss {
-    const KernelCell* cell = nullptr;
+    const KernelSums* cell = nullptr;
     double expected_ns = 0;
     double excess_ns = 0;
   };
@@ -29,13 +27,13 @@ std::optional<StragglerCause> straggler_cause(const FleetSummary& fleet, const R
   std::map<std::string_view, double> by_stage;
   double expected_ns = 0;
   double excess_ns = 0;
-  for (const KernelCell& cell : own.kernels) {
-    const auto found = cells.find({cell.stage, cell.kernel, cell.family});
-    if (cell.family == kCommunication || found == cells.end() ||
-        found->second->sum.calls <= cell.calls) {
+  for (const KernelSums& cell : own.kernels) {
+    const auto found = of_all.find(cell);
+    if (cell.family == kCommunication || found == of_all.end() ||
+        found->second->calls <= cell.calls) {
       continue;
     }
-    const KernelCell& all = found->second->sum;
+    const Durations& all = *found->second;
     const double mean = static_cast<double>(all.total_ns - cell.total_ns) /
                         static_cast<double>(all.calls - cell.calls);
     const double expected = mean * static_cast<double>(cell.calls);

@@ -197,44 +197,34 @@ std::size_t ColumnarFile::size_of(std::string_view column) const {
   return stored == nullptr ? 0 : stored->num_values;
 }
 
-std::vector<std::int64_t> ColumnarFile::numbers(std::string_view column) const {
+template <typename T>
+std::vector<T> ColumnarFile::decoded(std::string_view column, char type, std::uint64_t end,
+                                     const char* beyond) const {
   const Stored* stored = find(column);
   if (stored == nullptr) {
     return {};
   }
-  if (stored->type != 'u') {
+  if (stored->type != type) {
     damaged_table("a column of another type");
   }
-  std::vector<std::int64_t> values(stored->num_values);
+  std::vector<T> values(stored->num_values);
   Cursor cursor(stored->bytes);
-  for (std::int64_t& value : values) {
+  for (T& value : values) {
     const std::uint64_t raw = cursor.varint();
-    if (raw > INT64_MAX) {
-      damaged_table("a number beyond 63 bits");
+    if (raw >= end) {
+      damaged_table(beyond);
     }
-    value = static_cast<std::int64_t>(raw);
+    value = static_cast<T>(raw);
   }
   return values;
 }
 
+std::vector<std::int64_t> ColumnarFile::numbers(std::string_view column) const {
+  return decoded<std::int64_t>(column, 'u', std::uint64_t{1} << 63, "a number beyond 63 bits");
+}
+
 std::vector<std::uint32_t> ColumnarFile::text_ids(std::string_view column) const {
-  const Stored* stored = find(column);
-  if (stored == nullptr) {
-    return {};
-  }
-  if (stored->type != 's') {
-    damaged_table("a column of another type");
-  }
-  std::vector<std::uint32_t> ids(stored->num_values);
-  Cursor cursor(stored->bytes);
-  for (std::uint32_t& id : ids) {
-    const std::uint64_t raw = cursor.varint();
-    if (raw >= texts_.size()) {
-      damaged_table("a text that is not in its table");
-    }
-    id = static_cast<std::uint32_t>(raw);
-  }
-  return ids;
+  return decoded<std::uint32_t>(column, 's', texts_.size(), "a text that is not in its table");
 }
 
 }  // namespace gpuwhy

@@ -74,6 +74,10 @@ class ColumnarFile {
     std::string_view bytes;
   };
   const Stored* find(std::string_view column) const;
+  // Values below `end`; `beyond` says what others are.
+  template <typename T>
+  std::vector<T> decoded(std::string_view column, char type, std::uint64_t end,
+                         const char* beyond) const;
 
   std::uint32_t checksum_ = 0;
   std::string_view kind_;

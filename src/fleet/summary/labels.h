@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "fleet/summary/rank_summary.h"
+#include "results/rank_summary.h"
 
 namespace gpuwhy {
 

@@ -2,9 +2,8 @@
 //
 // Serialization of a rank's summary.
 //
-// A field is listed once, in summary_columns.h; writer and reader use the same lists and cannot
-// disagree. Ratios are stored as their two parts and histograms as pairs, so that merging needs
-// only integer sums.
+// Ratios are stored as their two parts and histograms as pairs, so that merging needs only integer
+// sums.
 #include "fleet/summary/summary_file.h"
 
 #include <algorithm>
@@ -13,9 +12,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/saturated_sum.h"
 #include "fleet/summary/columnar_file.h"
 #include "fleet/summary/summary_columns.h"
+#include "results/duration_histogram.h"
 
 namespace gpuwhy {
 namespace {
@@ -30,17 +29,15 @@ void sort_unless_sorted(std::vector<Row>& rows, Before before) {
 
 void sort_rows(RankSummary& summary) {
   sort_unless_sorted(summary.stages,
-                     [](const StageCell& a, const StageCell& b) { return a.stage < b.stage; });
-  sort_unless_sorted(summary.kernels, [](const KernelCell& a, const KernelCell& b) {
-    return std::tie(a.stage, a.kernel, a.family) < std::tie(b.stage, b.kernel, b.family);
-  });
-  sort_unless_sorted(summary.collectives, [](const CollectiveCall& a, const CollectiveCall& b) {
+                     [](const StageSums& a, const StageSums& b) { return a.stage < b.stage; });
+  sort_unless_sorted(summary.kernels, std::less<KernelName>());
+  sort_unless_sorted(summary.collectives, [](const CollectiveRow& a, const CollectiveRow& b) {
     return std::tie(a.communicator, a.sequence) < std::tie(b.communicator, b.sequence);
   });
-  sort_unless_sorted(summary.groups, [](const GroupCell& a, const GroupCell& b) {
+  sort_unless_sorted(summary.groups, [](const GroupRow& a, const GroupRow& b) {
     return std::tie(a.communicator, a.operation) < std::tie(b.communicator, b.operation);
   });
-  sort_unless_sorted(summary.parts, [](const PartCell& a, const PartCell& b) {
+  sort_unless_sorted(summary.parts, [](const PartRow& a, const PartRow& b) {
     return std::tie(a.pass, a.block, a.part) < std::tie(b.pass, b.block, b.part);
   });
 }
@@ -53,55 +50,55 @@ void wrong_length(std::string_view column) {
               "make it again from the rank's recording next to it: gpuwhy analyze --out DIR");
 }
 
-StepColumns::StepColumns(const ColumnarFile& file, const StepColumnNames& names,
-                         std::size_t num_rows)
-    : steps_(file.numbers(names.steps)), counts_(file.numbers(names.counts)) {
-  const std::vector<std::int64_t> sizes = file.numbers(names.sizes);
+BinColumns::BinColumns(const ColumnarFile& file, const std::string& name, std::string_view counted,
+                       std::size_t num_rows)
+    : steps_(file.numbers(name + "_step")),
+      counts_(file.numbers(fmt::format("{}_{}", name, counted))) {
+  const std::vector<std::int64_t> sizes = file.numbers(name + "_size");
   offsets_.resize(num_rows + 1);
   if (sizes.empty()) {
     return;
   }
   if (sizes.size() != num_rows || steps_.size() != counts_.size()) {
-    wrong_length(names.sizes);
+    wrong_length(name + "_size");
   }
   std::size_t offset = 0;
   for (std::size_t i = 0; i < num_rows; ++i) {
     if (static_cast<std::uint64_t>(sizes[i]) > steps_.size() - offset) {
-      wrong_length(names.steps);
+      wrong_length(name + "_step");
     }
     offset += static_cast<std::size_t>(sizes[i]);
     offsets_[i + 1] = offset;
   }
   if (std::any_of(steps_.begin(), steps_.end(),
                   [](std::int64_t step) { return step >= kNumDurationBins; })) {
-    wrong_length(names.steps);
+    wrong_length(name + "_step");
   }
 }
 
-std::map<int, std::int64_t> StepColumns::at_row(std::size_t row) const {
-  std::map<int, std::int64_t> found;
+BinMap BinColumns::at_row(std::size_t row) const {
+  BinMap found;
   for (std::size_t at = begin(row); at < end(row); ++at) {
-    std::int64_t& total = found[step(at)];
-    total = saturated_sum(total, count(at));
+    add_to(found[step(at)], count(at));
   }
   return found;
 }
 
-void write_steps(const std::vector<const std::map<int, std::int64_t>*>& rows,
-                 const StepColumnNames& names, ColumnarWriter& writer) {
+void write_bins(const std::vector<const BinMap*>& rows, const std::string& name,
+                std::string_view counted, ColumnarWriter& writer) {
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> steps;
   std::vector<std::int64_t> counts;
-  for (const auto* row : rows) {
+  for (const BinMap* row : rows) {
     sizes.push_back(static_cast<std::int64_t>(row->size()));
     for (const auto& [step, count] : *row) {
       steps.push_back(step);
       counts.push_back(count);
     }
   }
-  writer.numbers(names.sizes, sizes);
-  writer.numbers(names.steps, steps);
-  writer.numbers(names.counts, counts);
+  writer.numbers(name + "_size", sizes);
+  writer.numbers(name + "_step", steps);
+  writer.numbers(fmt::format("{}_{}", name, counted), counts);
 }
 
 std::string bucket_column(std::size_t bucket) {
@@ -114,20 +111,19 @@ std::string summary_bytes(const RankSummary& given) {
   sort_rows(summary);
   const std::vector<RankIdentity> identity = {summary.identity};  // the writer keeps views of it
   ColumnarWriter writer;
-  write_columns(identity, kIdentityFields, writer);
-  write_columns(summary.stages, kStageFields, writer);
-  write_buckets(summary.stages, writer);
-  write_columns(summary.kernels, kKernelFields, writer);
-  std::vector<const std::map<int, std::int64_t>*> histograms;
-  histograms.reserve(summary.kernels.size());
-  for (const KernelCell& cell : summary.kernels) {
-    histograms.push_back(&cell.histogram);
-  }
-  write_steps(histograms, kDurations, writer);
-  write_columns(summary.collectives, kCollectiveFields, writer);
-  write_columns(summary.groups, kGroupFields, writer);
-  write_columns(summary.parts, kPartFields, writer);
+  write_rows(identity, "rank", writer);
+  each_table(summary, [&](const char* table, const auto& rows, std::size_t /*most*/) {
+    write_rows(rows, table, writer);
+  });
   return writer.finish(kRankKind);
+}
+
+RankIdentity read_identity(const ColumnarFile& file) {
+  std::vector<RankIdentity> identities = read_rows<RankIdentity>(file, "rank", 1);
+  if (identities.size() != 1) {
+    wrong_length("rank.run_id");
+  }
+  return std::move(identities[0]);
 }
 
 // Sorted again after reading: files of other writers may have another order.
@@ -140,21 +136,11 @@ RankSummary read_summary(std::string_view bytes) {
                 "summaries of ranks are the summary.gpuwhy of their bundles");
   }
   RankSummary summary;
-  const auto identities = read_columns<RankIdentity>(file, kIdentityFields);
-  if (identities.size() != 1) {
-    wrong_length("rank.run_id");
-  }
-  summary.identity = identities[0];
-  summary.stages = read_columns<StageCell>(file, kStageFields);
-  read_buckets(file, summary.stages);
-  summary.kernels = read_columns<KernelCell>(file, kKernelFields);
-  const StepColumns histograms(file, kDurations, summary.kernels.size());
-  for (std::size_t i = 0; i < summary.kernels.size(); ++i) {
-    summary.kernels[i].histogram = histograms.at_row(i);
-  }
-  summary.collectives = read_columns<CollectiveCall>(file, kCollectiveFields);
-  summary.groups = read_columns<GroupCell>(file, kGroupFields);
-  summary.parts = read_columns<PartCell>(file, kPartFields);
+  summary.identity = read_identity(file);
+  each_table(summary, [&](const char* table, auto& rows, std::size_t most) {
+    rows =
+        read_rows<typename std::remove_reference_t<decltype(rows)>::value_type>(file, table, most);
+  });
   sort_rows(summary);
   return summary;
 }

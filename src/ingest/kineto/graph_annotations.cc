@@ -9,12 +9,11 @@
 // object with a name, or the name alone. Entries without a name are skipped.
 #include "ingest/kineto/graph_annotations.h"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/parse_number.h"
 #include "base/units.h"
 #include "ingest/simdjson_parser.h"
 
@@ -24,13 +23,6 @@ namespace {
 namespace dom = simdjson::dom;
 
 constexpr std::uint64_t kMostFileBytes = 256 * kMiB;
-
-std::uint64_t node_id_of(std::string_view key) {
-  std::uint64_t id = 0;
-  const char* end = key.data() + key.size();
-  const auto [read, failure] = std::from_chars(key.data(), end, id);
-  return failure == std::errc() && read == end ? id : 0;
-}
 
 // Empty if the entry has none.
 std::string_view name_of_entry(const dom::element& entry) {
@@ -68,7 +60,7 @@ GraphAnnotations parse_graph_annotations(std::string_view text, const std::strin
   dom::object nodes;
   if (parser.parse(simdjson::padded_string(text)).get(nodes) == simdjson::SUCCESS) {
     for (const dom::key_value_pair& node : nodes) {
-      const std::uint64_t id = node_id_of(node.key);
+      const std::uint64_t id = parse_all<std::uint64_t>(node.key).value_or(0);
       const std::string_view given = annotated_name(node.value);
       if (id != 0 && !given.empty()) {
         annotations.emplace(id, given);

@@ -59,6 +59,11 @@ std::string_view text_of(ondemand::value& value) {
   return value.get_string().get(decoded) == simdjson::SUCCESS ? decoded : raw;
 }
 
+std::uint32_t correlation_of(std::string_view token) {
+  const auto id = integer_of(token);
+  return id && *id >= 0 && *id < kNone ? static_cast<std::uint32_t>(*id) : kNone;
+}
+
 // Grid or block; elements that are not sizes stay 0.
 void read_sizes(ondemand::value& value, std::int32_t (&sizes)[3]) {
   ondemand::array array;
@@ -144,81 +149,57 @@ bool KinetoEventReader::read_field(Fields& fields, ondemand::field& field) {
   return true;
 }
 
-// Only these arguments are used; all others are skipped unparsed.
+// Only these arguments are used, of the events that have them; all others are skipped unparsed.
+constexpr std::pair<std::string_view, std::int64_t KinetoEvent::*> kNumbers[] = {
+    {"device", &KinetoEvent::device},
+    {"context", &KinetoEvent::context},
+    {"stream", &KinetoEvent::stream},
+    {"bytes", &KinetoEvent::bytes},
+    {"Group size", &KinetoEvent::group_size},
+    {"In msg nelems", &KinetoEvent::in_elements},
+    {"Out msg nelems", &KinetoEvent::out_elements}};
+constexpr std::pair<std::string_view, std::string_view KinetoEvent::*> kTexts[] = {
+    {"kernel", &KinetoEvent::launched},
+    {"Module Hierarchy", &KinetoEvent::module_path},
+    {"dtype", &KinetoEvent::dtype},
+    {"Collective name", &KinetoEvent::collective},
+    {"Process Group Name", &KinetoEvent::group},
+    {"Process Group Description", &KinetoEvent::group_description},
+    {"Process Group Ranks", &KinetoEvent::group_ranks}};
+constexpr std::pair<std::string_view, std::string_view KinetoEvent::*> kLists[] = {
+    {"Input Dims", &KinetoEvent::input_sizes},
+    {"Input type", &KinetoEvent::input_types},
+    {"Concrete Inputs", &KinetoEvent::input_values}};
+
 void KinetoEventReader::read_arg(std::string_view key, ondemand::value& value) {
-  const auto number = [&](std::int64_t& target) {
-    target = integer_of(value.raw_json_token()).value_or(target);
-  };
   if (key == "correlation") {
-    const auto id = integer_of(value.raw_json_token());
-    event.correlation = id && *id >= 0 && *id < kNone ? static_cast<std::uint32_t>(*id) : kNone;
-  } else if (key == "device") {
-    number(event.device);
-  } else if (key == "context") {
-    number(event.context);
-  } else if (key == "stream") {
-    number(event.stream);
-  } else if (key == "bytes") {
-    number(event.bytes);
-  } else if (key == "grid") {
-    read_sizes(value, event.shape.grid);
-  } else if (key == "block") {
-    read_sizes(value, event.shape.block);
+    event.correlation = correlation_of(value.raw_json_token());
+    return;
+  }
+  for (const auto& [name, target] : kNumbers) {
+    if (key == name) {
+      event.*target = integer_of(value.raw_json_token()).value_or(event.*target);
+      return;
+    }
+  }
+  if (key == "grid" || key == "block") {
+    read_sizes(value, key == "grid" ? event.shape.grid : event.shape.block);
   } else if (key == "graph node id") {
     event.graph_node = static_cast<std::uint64_t>(integer_of(value.raw_json_token()).value_or(0));
-  } else if (key == "kernel") {
-    event.launched = text_of(value);
-  } else if (key == "Module Hierarchy") {
-    event.module_path = text_of(value);
-  } else if (event.kind == KinetoKind::kOperator) {
-    read_input(key, value);
-  } else if (event.kind == KinetoKind::kKernel) {
-    read_group(key, value);
   }
-}
-
-// Arguments of collectives, on operators and kernels alike.
-void KinetoEventReader::read_group(std::string_view key, ondemand::value& value) {
-  if (key == "Collective name") {
-    event.collective = text_of(value);
-  } else if (key == "Process Group Name") {
-    event.group = text_of(value);
-  } else if (key == "Process Group Description") {
-    event.group_description = text_of(value);
-  } else if (key == "Process Group Ranks") {
-    event.group_ranks = text_of(value);
-  } else if (key == "Group size") {
-    event.group_size = integer_of(value.raw_json_token()).value_or(event.group_size);
+  for (const auto& [name, target] : kTexts) {
+    if (key == name) {
+      event.*target = text_of(value);
+      return;
+    }
   }
-}
-
-// Arguments of matrix products, attention and collectives.
-void KinetoEventReader::read_input(std::string_view key, ondemand::value& value) {
-  const auto raw = [&](std::string_view& target) {
+  for (const auto& [name, target] : kLists) {
     ondemand::array array;
     std::string_view text;
-    if (value.get_array().get(array) == simdjson::SUCCESS &&
+    if (key == name && value.get_array().get(array) == simdjson::SUCCESS &&
         array.raw_json().get(text) == simdjson::SUCCESS) {
-      target = text;
+      event.*target = text;
     }
-  };
-  const auto number = [&](std::int64_t& target) {
-    target = integer_of(value.raw_json_token()).value_or(target);
-  };
-  if (key == "Input Dims") {
-    raw(event.input_sizes);
-  } else if (key == "Input type") {
-    raw(event.input_types);
-  } else if (key == "Concrete Inputs") {
-    raw(event.input_values);
-  } else if (key == "dtype") {
-    event.dtype = text_of(value);
-  } else if (key == "In msg nelems") {
-    number(event.in_elements);
-  } else if (key == "Out msg nelems") {
-    number(event.out_elements);
-  } else {
-    read_group(key, value);
   }
 }
 
@@ -295,8 +276,7 @@ bool KinetoEventReader::finish(const Fields& fields) {
   event.start_ns = *start;
   event.duration_ns = *duration;
   if (is_arrow(event.kind)) {
-    const auto id = integer_of(fields.id);
-    event.correlation = id && *id >= 0 && *id < kNone ? static_cast<std::uint32_t>(*id) : kNone;
+    event.correlation = correlation_of(fields.id);
   }
   if (is_gpu(event.kind)) {
     // Without arguments, the process is the device and the thread is the stream.

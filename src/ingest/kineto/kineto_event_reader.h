@@ -30,8 +30,6 @@ class KinetoEventReader {
   bool read_field(Fields& fields, simdjson::ondemand::field& field);
   bool read_args(simdjson::ondemand::value& value);
   void read_arg(std::string_view key, simdjson::ondemand::value& value);
-  void read_input(std::string_view key, simdjson::ondemand::value& value);
-  void read_group(std::string_view key, simdjson::ondemand::value& value);
   bool finish(const Fields& fields);
 };
 

@@ -45,6 +45,12 @@ std::optional<std::int64_t> integer_member(const Json& object, const char* key) 
   return found != object.end() ? json_integer(*found) : std::nullopt;
 }
 
+// Empty if there is none.
+std::string text_member(const Json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 // Reads one file front to back, in constant memory apart from the trace itself.
 class KinetoLoader {
  public:
@@ -171,10 +177,7 @@ class KinetoLoader {
     }
     std::unordered_map<std::string, const Json*> by_name;
     for (const Json& one : *all) {
-      const auto name = one.is_object() ? one.find("pg_name") : one.end();
-      if (name != one.end() && name->is_string()) {
-        by_name.try_emplace(name->get<std::string>(), &one);
-      }
+      by_name.try_emplace(text_member(one, "pg_name"), &one);
     }
     for (ProcessGroup& group : trace_.process_groups) {
       const auto found = by_name.find(group.name);
@@ -197,7 +200,7 @@ class KinetoLoader {
       }
       ranks.push_back(*number);
     }
-    std::sort(ranks.begin(), ranks.end());
+    std::ranges::sort(ranks);
     return ranks;
   }
 
@@ -205,29 +208,25 @@ class KinetoLoader {
   // properties that all GPUs share.
   void name_devices() {
     const Json all = devices_.is_array() ? devices_ : Json::array();
-    const auto name_of = [](const Json& one) {
-      const auto name = one.is_object() ? one.find("name") : one.end();
-      return name != one.end() && name->is_string() ? name->get<std::string>() : std::string();
-    };
-    const bool are_alike = std::all_of(
-        all.begin(), all.end(), [&](const Json& one) { return name_of(one) == name_of(all[0]); });
+    const bool are_alike = std::ranges::all_of(all, [&](const Json& one) {
+      return text_member(one, "name") == text_member(all[0], "name");
+    });
     for (DeviceInfo& device : trace_.devices) {
-      const auto found = std::find_if(all.begin(), all.end(), [&](const Json& one) {
+      const auto found = std::ranges::find_if(all, [&](const Json& one) {
         return integer_member(one, "id") == static_cast<std::int64_t>(device.ordinal);
       });
       if (found == all.end() && (all.empty() || !are_alike)) {
         continue;
       }
       const Json& one = found == all.end() ? all[0] : *found;
-      device.name = name_of(one);
-      device.num_sms = static_cast<std::uint32_t>(
-          std::clamp<std::int64_t>(integer_member(one, "numSms").value_or(0), 0, 1 << 20));
-      device.compute_major = static_cast<std::uint32_t>(
-          std::clamp<std::int64_t>(integer_member(one, "computeMajor").value_or(0), 0, 99));
-      device.compute_minor = static_cast<std::uint32_t>(
-          std::clamp<std::int64_t>(integer_member(one, "computeMinor").value_or(0), 0, 99));
-      device.memory_bytes = static_cast<std::uint64_t>(
-          std::max<std::int64_t>(integer_member(one, "totalGlobalMem").value_or(0), 0));
+      const auto number = [&](const char* key, std::int64_t most) {
+        return std::clamp<std::int64_t>(integer_member(one, key).value_or(0), 0, most);
+      };
+      device.name = text_member(one, "name");
+      device.num_sms = static_cast<std::uint32_t>(number("numSms", 1 << 20));
+      device.compute_major = static_cast<std::uint32_t>(number("computeMajor", 99));
+      device.compute_minor = static_cast<std::uint32_t>(number("computeMinor", 99));
+      device.memory_bytes = static_cast<std::uint64_t>(number("totalGlobalMem", INT64_MAX));
     }
   }
 
@@ -236,17 +235,16 @@ class KinetoLoader {
   void find_runtimes() {
     constexpr std::string_view kHipKernels[] = {"Cijk_", "_gfx9", "ck_tile", "aiter", "rocblas"};
     const auto has = [&](const auto& names, const auto& fits) {
-      return std::any_of(names.begin(), names.end(),
-                         [&](StringId name) { return fits(trace_.strings[name]); });
+      return std::ranges::any_of(names, [&](StringId name) { return fits(trace_.strings[name]); });
     };
     const auto begins = [&](std::string_view word) {
       return has(trace_.api_calls.name,
                  [&](std::string_view name) { return name.starts_with(word); });
     };
     const auto is_hip_kernel = [&](std::string_view name) {
-      return std::any_of(
-          std::begin(kHipKernels), std::end(kHipKernels),
-          [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
+      return std::ranges::any_of(kHipKernels, [&](std::string_view word) {
+        return name.find(word) != std::string_view::npos;
+      });
     };
     for (DeviceInfo& device : trace_.devices) {
       if (device.name.empty()) {

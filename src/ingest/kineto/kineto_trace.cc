@@ -23,7 +23,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "ingest/bounded_text.h"
-#include "ingest/nsys/nsys_numbers.h"
+#include "ingest/small_tables.h"
 #include "trace/op_inputs.h"
 
 namespace gpuwhy {
@@ -68,7 +68,7 @@ std::vector<std::int64_t> ranks_in(std::string_view text) {
     }
     ranks.push_back(*rank);
   }
-  std::sort(ranks.begin(), ranks.end());
+  std::ranges::sort(ranks);
   return ranks;
 }
 
@@ -172,7 +172,8 @@ void KinetoTrace::add_kernel(const KinetoEvent& event) {
   }
   add_gpu_columns(kernels_, kernel);
   kernels_.name.push_back(intern_bounded(trace_.strings, event.name));
-  kernels_.shape.push_back(shape_of(event.shape));
+  kernels_.shape.push_back(
+      number_in(trace_.shapes, shapes_, event.shape, [&] { return event.shape; }));
   kernels_.graph_node.push_back(node_of(event.graph_node));
   if (!event.collective.empty() && kernel.correlation != kNone) {
     trace_.collective_kernels.push_back(
@@ -182,15 +183,11 @@ void KinetoTrace::add_kernel(const KinetoEvent& event) {
 
 std::uint32_t KinetoTrace::group_of(const KinetoEvent& event) {
   const std::string key = fmt::format("{}\n{}", event.group, event.group_ranks);
-  const auto [entry, is_new] =
-      groups_.try_emplace(key, static_cast<std::uint32_t>(trace_.process_groups.size()));
-  if (is_new) {
-    trace_.process_groups.push_back({std::string(event.group.substr(0, kMostGroupText)),
-                                     std::string(event.group_description.substr(0, kMostGroupText)),
-                                     ranks_in(event.group_ranks),
-                                     std::max<std::int64_t>(event.group_size, 0)});
-  }
-  return entry->second;
+  return number_in(trace_.process_groups, groups_, key, [&] {
+    return ProcessGroup{std::string(event.group.substr(0, kMostGroupText)),
+                        std::string(event.group_description.substr(0, kMostGroupText)),
+                        ranks_in(event.group_ranks), std::max<std::int64_t>(event.group_size, 0)};
+  });
 }
 
 void KinetoTrace::add_copy(const KinetoEvent& event) {
@@ -245,69 +242,43 @@ StringId KinetoTrace::inputs_of(const KinetoEvent& event) {
 // Consecutive events mostly share a thread, so the last one is cached.
 std::uint32_t KinetoTrace::thread_of(const KinetoEvent& event) {
   const std::pair key(event.pid, event.tid);
-  if (last_thread_ != kNone && key == last_thread_key_) {
-    return last_thread_;
+  if (last_thread_ == kNone || key != last_thread_key_) {
+    last_thread_key_ = key;
+    last_thread_ = number_in(trace_.threads, threads_, key, [&] {
+      return ThreadInfo{static_cast<std::uint64_t>(event.tid), low_bits(event.tid),
+                        process_of(event.pid)};
+    });
   }
-  const auto [entry, is_new] =
-      threads_.try_emplace(key, static_cast<std::uint32_t>(trace_.threads.size()));
-  if (is_new) {
-    const auto number = static_cast<std::uint16_t>(processes_.size());
-    const auto [process, is_new_process] = processes_.try_emplace(event.pid, number);
-    if (is_new_process) {
-      if (trace_.processes.size() == kMostProcesses) {
-        throw Error(ErrorKind::kInput, "the trace has more than 65,535 processes");
-      }
-      trace_.processes.push_back({static_cast<std::uint64_t>(event.pid), low_bits(event.pid)});
-    }
-    trace_.threads.push_back(
-        {static_cast<std::uint64_t>(event.tid), low_bits(event.tid), process->second});
-  }
-  last_thread_key_ = key;
-  last_thread_ = entry->second;
   return last_thread_;
 }
 
+std::uint16_t KinetoTrace::process_of(std::int64_t pid) {
+  return number_in(trace_.processes, processes_, pid, [&] {
+    if (trace_.processes.size() == kMostProcesses) {
+      throw Error(ErrorKind::kInput, "the trace has more than 65,535 processes");
+    }
+    return ProcessInfo{static_cast<std::uint64_t>(pid), low_bits(pid)};
+  });
+}
+
 std::uint16_t KinetoTrace::device_of(std::int64_t ordinal) {
-  const auto [entry, is_new] =
-      devices_.try_emplace(ordinal, static_cast<std::uint16_t>(trace_.devices.size()));
-  if (is_new) {
+  return number_in(trace_.devices, devices_, ordinal, [&] {
     DeviceInfo device;
     device.ordinal = low_bits(ordinal);
-    trace_.devices.push_back(device);
-  }
-  return entry->second;
+    return device;
+  });
 }
 
 std::uint32_t KinetoTrace::stream_of(const KinetoEvent& event) {
   const StreamInfo stream{0, device_of(event.device), low_bits(event.context),
                           low_bits(event.stream)};
-  const auto [entry, is_new] =
-      streams_.try_emplace(stream, static_cast<std::uint32_t>(trace_.streams.size()));
-  if (is_new) {
-    trace_.streams.push_back(stream);
-  }
-  return entry->second;
-}
-
-std::uint32_t KinetoTrace::shape_of(const LaunchShape& shape) {
-  const auto [entry, is_new] =
-      shapes_.try_emplace(shape, static_cast<std::uint32_t>(trace_.shapes.size()));
-  if (is_new) {
-    trace_.shapes.push_back(shape);
-  }
-  return entry->second;
+  return number_in(trace_.streams, streams_, stream, [&] { return stream; });
 }
 
 std::uint32_t KinetoTrace::node_of(std::uint64_t id) {
-  if (id == 0) {
-    return kNoNode;
-  }
-  const auto [entry, is_new] =
-      nodes_.try_emplace(id, static_cast<std::uint32_t>(trace_.graph_nodes.size()));
-  if (is_new) {
-    trace_.graph_nodes.push_back({id, 0});
-  }
-  return entry->second;
+  return id == 0 ? kNoNode : number_in(trace_.graph_nodes, nodes_, id, [&] {
+    return GraphNode{id, 0};
+  });
 }
 
 // The process with the most calls; a dummy if no CPU event was recorded.
@@ -332,7 +303,7 @@ std::uint16_t KinetoTrace::launching_process() {
 }
 
 void KinetoTrace::mark_graph_nodes() {
-  std::sort(graph_launches_.begin(), graph_launches_.end());
+  std::ranges::sort(graph_launches_);
   for (std::size_t row = 0; row < trace_.kernels.size(); ++row) {
     const bool is_launched_so = std::binary_search(graph_launches_.begin(), graph_launches_.end(),
                                                    trace_.kernels.correlation[row]);
@@ -346,17 +317,15 @@ void KinetoTrace::mark_graph_nodes() {
 void KinetoTrace::find_captured_launches() {
   std::vector<std::uint32_t> ran(trace_.kernels.correlation.begin(),
                                  trace_.kernels.correlation.end());
-  std::sort(ran.begin(), ran.end());
+  std::ranges::sort(ran);
   for (const auto& [correlation, launch] : launches_) {
     if (!std::binary_search(ran.begin(), ran.end(), correlation)) {
       trace_.captured_launches.push_back(launch);
     }
   }
-  std::sort(trace_.captured_launches.begin(), trace_.captured_launches.end(),
-            [](const CapturedLaunch& a, const CapturedLaunch& b) {
-              return std::tuple(a.thread, a.time_ns, a.kernel) <
-                     std::tuple(b.thread, b.time_ns, b.kernel);
-            });
+  std::ranges::sort(trace_.captured_launches, {}, [](const CapturedLaunch& one) {
+    return std::tuple(one.thread, one.time_ns, one.kernel);
+  });
 }
 
 void KinetoTrace::place_gpu_work() {
@@ -372,7 +341,7 @@ void KinetoTrace::place_gpu_work() {
   for (CollectiveKernel& kernel : trace_.collective_kernels) {
     kernel.process = process;
   }
-  std::sort(trace_.collective_kernels.begin(), trace_.collective_kernels.end());
+  std::ranges::sort(trace_.collective_kernels);
 }
 
 // Attributes that this format lacks are filled with their "absent" values.

@@ -69,9 +69,9 @@ class KinetoTrace {
   void add_op(const KinetoEvent& event, StringId name, OpKind kind);
   StringId inputs_of(const KinetoEvent& event);
   std::uint32_t thread_of(const KinetoEvent& event);
+  std::uint16_t process_of(std::int64_t pid);
   std::uint16_t device_of(std::int64_t ordinal);
   std::uint32_t stream_of(const KinetoEvent& event);
-  std::uint32_t shape_of(const LaunchShape& shape);
   std::uint32_t node_of(std::uint64_t id);
   std::uint16_t launching_process();
   void mark_graph_nodes();

@@ -75,8 +75,8 @@ Headings headings_of(const Cells& cells, bool is_quoted) {
   headings.num_columns = cells.size();
   headings.is_quoted = is_quoted;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const auto* at = std::find_if(std::begin(kColumns), std::end(kColumns),
-                                  [&](const auto& column) { return column.first == cells[i]; });
+    const auto* at = std::ranges::find_if(
+        kColumns, [&](const auto& column) { return column.first == cells[i]; });
     if (at != std::end(kColumns)) {
       headings.known.emplace_back(i, at->second);
       headings.has_metric_name |= at->first == "Metric Name";
@@ -100,7 +100,7 @@ bool is_counter_heading(std::string_view line) {
 }
 
 // A details row is visited once; a raw row once per metric column.
-void visit_record(const Cells& cells, Headings& headings, const NcuCsv::Visit& visit) {
+void visit_record(const Cells& cells, Headings& headings, const NcuVisit& visit) {
   NcuRow row;
   for (const auto& [at, target] : headings.known) {
     if (at < cells.size()) {
@@ -134,8 +134,7 @@ bool is_ncu_csv(const InputFile& file) {
 }
 
 Counters load_ncu_csv(const InputFile& file) {
-  const std::string text = read_file(file.path(), kGiB);
-  return kernels_from_ncu_rows(parse_ncu_csv(text));
+  return parse_ncu_output(read_file(file.path(), kGiB));
 }
 
 bool is_source_page(std::string_view text) {
@@ -153,8 +152,8 @@ std::string error_in(std::string_view text) {
 
 // A print may hold several tables, with messages of ncu between them. If the heading was quoted, an
 // unquoted line is such a message.
-std::size_t NcuCsv::each_row(const Visit& visit) const {
-  CsvReader reader(text_);
+std::size_t each_ncu_csv_row(std::string_view text, const NcuVisit& visit) {
+  CsvReader reader(text);
   Headings headings;
   std::size_t num_tables = 0;
   while (!reader.is_done()) {
@@ -172,19 +171,19 @@ std::size_t NcuCsv::each_row(const Visit& visit) const {
   return num_tables;
 }
 
-Counters kernels_from_ncu_rows(const NcuCsv& rows) {
+Counters parse_ncu_output(std::string_view text) {
   NcuRowCollector collector;
-  const NcuCsv::Visit collect = [&](const NcuRow& row) { collector.add(row); };
+  const NcuVisit collect = [&](const NcuRow& row) { collector.add(row); };
   // CSV first, then the text pages; only if both are empty does the input count as wrong, and the
   // error says what it is instead.
-  if (rows.each_row(collect) == 0 && each_ncu_text_row(rows.text(), collect) == 0) {
-    if (is_source_page(rows.text())) {
+  if (each_ncu_csv_row(text, collect) == 0 && each_ncu_text_row(text, collect) == 0) {
+    if (is_source_page(text)) {
       throw Error(
           ErrorKind::kInput,
           "a source page of Nsight Compute: instructions of kernels, no counters of launches",
           "print another page: ncu --import FILE.ncu-rep --csv --page raw");
     }
-    if (const std::string said = error_in(rows.text()); !said.empty()) {
+    if (const std::string said = error_in(text); !said.empty()) {
       throw Error(ErrorKind::kInput, "ncu wrote an error and no table: " + said);
     }
     throw Error(ErrorKind::kInput, "no table of Nsight Compute in it",

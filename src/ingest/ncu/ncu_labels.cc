@@ -145,8 +145,7 @@ constexpr Label kLabels[] = {
 };
 
 constexpr bool is_sorted_by_label() {
-  return std::is_sorted(std::begin(kLabels), std::end(kLabels),
-                        [](const Label& a, const Label& b) { return a.label < b.label; });
+  return std::ranges::is_sorted(kLabels, {}, &Label::label);
 }
 static_assert(is_sorted_by_label(), "the search below needs it");
 
@@ -164,9 +163,7 @@ std::string_view metric_of_label(std::string_view section, std::string_view item
     return item.empty() ? "gpc__cycles_elapsed.avg.per_second"
                         : "sm__cycles_elapsed.avg.per_second";
   }
-  const auto* at =
-      std::lower_bound(std::begin(kLabels), std::end(kLabels), label,
-                       [](const Label& row, std::string_view text) { return row.label < text; });
+  const auto* at = std::ranges::lower_bound(kLabels, label, {}, &Label::label);
   return at != std::end(kLabels) && at->label == label ? at->metric : "";
 }
 

@@ -140,102 +140,43 @@ class ReportReader {
 
   // Block header: how many messages follow it and how long they are.
   void read_header(pbf_reader message, Block& block) {
-    each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-      switch (tag) {
-        case varint_field(1):
-          block.num_sources = field.get_uint32();
-          return true;
-        case varint_field(2):
-          block.num_results = field.get_uint32();
-          return true;
-        case varint_field(5):
-          block.payload_size = field.get_uint32();
-          return true;
-        case bytes_field(6):
-          read_process(field.get_message(), block);
-          return true;
-        case varint_field(7):
-          block.num_range_results = field.get_uint32();
-          return true;
-        default:
-          return false;
-      }
-    });
-  }
-
-  void read_process(pbf_reader message, Block& block) {
-    each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-      if (tag == varint_field(1)) {
-        block.pid = field.get_uint32();
-        return true;
-      }
-      if (tag == bytes_field(3)) {
-        block.process_name = counters_.strings.intern(text_in(field));
-        return true;
-      }
-      return false;
-    });
+    read_fields(message, whole(1, block.num_sources), whole(2, block.num_results),
+                whole(5, block.payload_size), whole(7, block.num_range_results),
+                inner(6, [&](pbf_reader process) {
+                  read_fields(process, whole(1, block.pid), results_.name(3, block.process_name));
+                }));
   }
 
   // Session data and the string table of one block.
   void read_facts(pbf_reader message) {
-    each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-      if (tag == bytes_field(3)) {
-        read_session(field.get_message());
-        return true;
-      }
-      if (tag == bytes_field(4)) {
-        // Only positions are stored: most names of a large table are never used.
-        each_field(field.get_message(), [&](std::uint32_t inner, pbf_reader& strings) {
-          if (inner != bytes_field(1)) {
-            return false;
-          }
-          const std::string_view text = text_in(strings);
-          names_.entries.push_back({static_cast<std::uint32_t>(text.data() - names_.report.data()),
-                                    static_cast<std::uint32_t>(text.size()), StringId{}});
-          return true;
-        });
-        return true;
-      }
-      return false;
-    });
+    read_fields(message, inner(3, [&](pbf_reader session) { read_session(session); }),
+                inner(4, [&](pbf_reader table) {
+                  // Only positions are stored: most names of a large table are never used.
+                  read_fields(table, text(1, [&](std::string_view entry) {
+                                const auto offset = entry.data() - names_.report.data();
+                                names_.entries.push_back({static_cast<std::uint32_t>(offset),
+                                                          static_cast<std::uint32_t>(entry.size()),
+                                                          StringId{}});
+                              }));
+                }));
   }
 
+  // Of the session's settings only the clock control changes figures.
   void read_session(pbf_reader message) {
-    each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-      switch (tag) {
-        case bytes_field(6):
-          read_device(field.get_message());
-          return true;
-        case bytes_field(8):
-          read_version(field.get_message());
-          return true;
-        // Settings of the session; of these only the clock control changes figures.
-        case bytes_field(10):
-          each_field(field.get_message(), [&](std::uint32_t inner, pbf_reader& settings) {
-            if (inner != bytes_field(8)) {
-              return false;
-            }
-            counters_.clock_control = text_in(settings);
-            return true;
-          });
-          return true;
-        default:
-          return false;
-      }
-    });
+    read_fields(message, inner(6, [&](pbf_reader device) { read_device(device); }),
+                inner(8, [&](pbf_reader tool) { read_version(tool); }),
+                inner(10, [&](pbf_reader settings) {
+                  read_fields(settings, text(8, [&](std::string_view control) {
+                                counters_.clock_control = control;
+                              }));
+                }));
   }
 
   void read_version(pbf_reader message) {
     std::string_view provider;
     std::string_view version;
-    each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-      if (tag != bytes_field(1) && tag != bytes_field(2)) {
-        return false;
-      }
-      (tag == bytes_field(1) ? provider : version) = text_in(field);
-      return true;
-    });
+    read_fields(message, text(1, [&](std::string_view found) { provider = found; }),
+                text(2, [&](std::string_view found) { version = found; }));
     if (provider.starts_with("Nsight Compute")) {
       counters_.tool_version = version.substr(0, version.find(' '));
     }
@@ -243,23 +184,12 @@ class ReportReader {
 
   void read_device(pbf_reader message) {
     CounterDevice device;
-    each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-      switch (tag) {
-        case varint_field(1):
-          device.id = field.get_uint32();
-          return true;
-        case bytes_field(2):
-          device.name = counters_.strings.intern(text_in(field));
-          return true;
-        case bytes_field(3):
-          if (CounterMetric metric; results_.read_attribute(field.get_message(), metric)) {
-            device.attributes.push_back(metric);
-          }
-          return true;
-        default:
-          return false;
-      }
-    });
+    read_fields(message, whole(1, device.id), results_.name(2, device.name),
+                inner(3, [&](pbf_reader attribute) {
+                  if (CounterMetric metric; results_.read_attribute(attribute, metric)) {
+                    device.attributes.push_back(metric);
+                  }
+                }));
     counters_.devices.push_back(std::move(device));
   }
 

@@ -19,98 +19,55 @@ using protozero::pbf_reader;
 namespace {
 
 // Metrics are most of a result; counting them first avoids wasted capacity.
-void reserve_metrics(pbf_reader message, std::uint32_t field, CounterResult& result) {
+void reserve_metrics(pbf_reader message, std::uint32_t number, CounterResult& result) {
   std::size_t count = 0;
-  each_field(message, [&](std::uint32_t tag, pbf_reader&) {
-    count += tag == bytes_field(field) ? 1 : 0;
-    return false;
-  });
+  read_fields(message, on_bytes(number, [&](pbf_reader& field) {
+                ++count;
+                field.skip();
+              }));
   result.metrics.reserve(count);
 }
 
 void read_dimensions(pbf_reader message, std::int32_t (&dims)[3]) {
-  each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-    for (std::uint32_t axis = 0; axis < 3; ++axis) {
-      if (tag == varint_field(axis + 1)) {
-        const std::uint64_t size = field.get_uint64();
-        dims[axis] = static_cast<std::int32_t>(std::min<std::uint64_t>(size, INT32_MAX));
-        return true;
-      }
-    }
-    return false;
-  });
+  const auto axis = [&](std::uint32_t number) {
+    return on_varint(number, [&dims, number](pbf_reader& field) {
+      const std::uint64_t size = field.get_uint64();
+      dims[number - 1] = static_cast<std::int32_t>(std::min<std::uint64_t>(size, INT32_MAX));
+    });
+  };
+  read_fields(message, axis(1), axis(2), axis(3));
 }
 
 // 1 is local, 2 is global: the CSV of such a report prints the words.
 void read_speedup(pbf_reader message, CounterRule& rule) {
-  each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-    if (tag == varint_field(1)) {
-      rule.is_global = field.get_uint32() == 2;
-      return true;
-    }
-    if (tag == fixed64_field(2)) {
-      const double percent = field.get_double();
-      if (std::isfinite(percent)) {
-        rule.speedup_percent = percent;
-      }
-      return true;
-    }
-    return false;
-  });
+  read_fields(message,
+              on_varint(1, [&](pbf_reader& field) { rule.is_global = field.get_uint32() == 2; }),
+              on_fixed64(2, [&](pbf_reader& field) {
+                if (const double percent = field.get_double(); std::isfinite(percent)) {
+                  rule.speedup_percent = percent;
+                }
+              }));
 }
 
 }  // namespace
 
-StringId ResultReader::intern(pbf_reader& message) {
-  return counters_.strings.intern(text_in(message));
-}
-
+// Field numbers of ProfileResult.
 void ResultReader::read_result(pbf_reader message, CounterResult& result) {
   reserve_metrics(message, 13, result);
   LaunchShape shape;
   int num_shapes = 0;
-  // Field numbers of ProfileResult.
-  each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-    switch (tag) {
-      case varint_field(1):
-        result.thread = field.get_uint32();
-        return true;
-      case bytes_field(5):
-        result.mangled_name = intern(field);
-        return true;
-      case bytes_field(6):
-        result.function_name = intern(field);
-        return true;
-      case bytes_field(7):
-        result.demangled_name = intern(field);
-        return true;
-      case bytes_field(10):
-        read_dimensions(field.get_message(), shape.grid);
-        ++num_shapes;
-        return true;
-      case bytes_field(11):
-        read_dimensions(field.get_message(), shape.block);
-        ++num_shapes;
-        return true;
-      case bytes_field(13):
-        read_metric(field.get_message(), result);
-        return true;
-      case bytes_field(19):
-        read_rule(field.get_message(), result);
-        return true;
-      case bytes_field(21):
-        read_nvtx(field.get_message(), result);
-        return true;
-      case varint_field(22):
-        result.context = field.get_uint32();
-        return true;
-      case varint_field(23):
-        result.stream = field.get_uint32();
-        return true;
-      default:
-        return false;
-    }
-  });
+  const auto dimensions = [&](std::uint32_t number, std::int32_t(&dims)[3]) {
+    return inner(number, [&](pbf_reader field) {
+      read_dimensions(field, dims);
+      ++num_shapes;
+    });
+  };
+  read_fields(message, inner(13, [&](pbf_reader field) { read_metric(field, result); }),
+              inner(19, [&](pbf_reader field) { read_rule(field, result); }),
+              inner(21, [&](pbf_reader field) { read_nvtx(field, result); }),
+              whole(1, result.thread), name(5, result.mangled_name), name(6, result.function_name),
+              name(7, result.demangled_name), dimensions(10, shape.grid),
+              dimensions(11, shape.block), whole(22, result.context), whole(23, result.stream));
   // A shape needs both grid and block.
   if (num_shapes == 2) {
     result.shape = shape;
@@ -120,40 +77,16 @@ void ResultReader::read_result(pbf_reader message, CounterResult& result) {
 // A result of range replay: it covers several kernels, so it has no launch shape.
 void ResultReader::read_range_result(pbf_reader message, CounterResult& result) {
   reserve_metrics(message, 4, result);
-  each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-    switch (tag) {
-      case varint_field(1):
-        result.thread = field.get_uint32();
-        return true;
-      case bytes_field(4):
-        read_metric(field.get_message(), result);
-        return true;
-      case bytes_field(10):
-        read_nvtx(field.get_message(), result);
-        return true;
-      case varint_field(11):
-        result.context = field.get_uint32();
-        return true;
-      default:
-        return false;
-    }
-  });
+  read_fields(message, inner(4, [&](pbf_reader field) { read_metric(field, result); }),
+              inner(10, [&](pbf_reader field) { read_nvtx(field, result); }),
+              whole(1, result.thread), whole(11, result.context));
 }
 
 // False if the attribute has no value of a known type.
 bool ResultReader::read_attribute(pbf_reader message, CounterMetric& metric) {
   bool has_value = false;
-  each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-    if (tag == bytes_field(1)) {
-      metric.name = intern(field);
-      return true;
-    }
-    if (tag == bytes_field(2)) {
-      has_value = read_value(field.get_message(), metric);
-      return true;
-    }
-    return false;
-  });
+  read_fields(message, name(1, metric.name),
+              inner(2, [&](pbf_reader field) { has_value = read_value(field, metric); }));
   return has_value;
 }
 
@@ -161,17 +94,8 @@ void ResultReader::read_metric(pbf_reader message, CounterResult& result) {
   CounterMetric metric;
   std::optional<std::uint32_t> name;
   bool has_value = false;
-  each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-    if (tag == varint_field(1)) {
-      name = field.get_uint32();
-      return true;
-    }
-    if (tag == bytes_field(2)) {
-      has_value = read_value(field.get_message(), metric);
-      return true;
-    }
-    return false;
-  });
+  read_fields(message, on_varint(1, [&](pbf_reader& field) { name = field.get_uint32(); }),
+              inner(2, [&](pbf_reader field) { has_value = read_value(field, metric); }));
   if (!name || !has_value) {
     return;
   }
@@ -194,32 +118,21 @@ void ResultReader::read_metric(pbf_reader message, CounterResult& result) {
 // False if there is no value, an empty text, or a number that is not finite.
 bool ResultReader::read_value(pbf_reader message, CounterMetric& metric) {
   bool has_value = false;
-  each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-    switch (tag) {
-      case bytes_field(1):
-        metric = CounterMetric::of_text(metric.name, intern(field));
-        has_value = metric.text() != StringId{};
-        return true;
-      case fixed32_field(2):
-        metric.value = static_cast<double>(field.get_float());
-        break;
-      case fixed64_field(3):
-        metric.value = field.get_double();
-        break;
-      case varint_field(4):
-        metric.value = field.get_uint32();
-        break;
-      case varint_field(5):
-        metric.value = static_cast<double>(field.get_uint64());
-        break;
-      default:
-        return false;
-    }
+  const auto take = [&](double value) {
+    metric.value = value;
     metric.detail = StringId{};
-    has_value = std::isfinite(metric.value);
+    has_value = std::isfinite(value);
     num_not_finite_ += has_value ? 0 : 1;
-    return true;
-  });
+  };
+  read_fields(
+      message, on_fixed64(3, [&](pbf_reader& field) { take(field.get_double()); }),
+      on_varint(5, [&](pbf_reader& field) { take(static_cast<double>(field.get_uint64())); }),
+      on_varint(4, [&](pbf_reader& field) { take(field.get_uint32()); }),
+      on_fixed32(2, [&](pbf_reader& field) { take(static_cast<double>(field.get_float())); }),
+      text(1, [&](std::string_view found) {
+        metric = CounterMetric::of_text(metric.name, counters_.strings.intern(found));
+        has_value = metric.text() != StringId{};
+      }));
   return has_value;
 }
 
@@ -229,30 +142,13 @@ void ResultReader::read_rule(pbf_reader message, CounterResult& result) {
   const std::size_t first = result.rules.size();
   StringId rule{};
   StringId section{};
-  each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-    switch (tag) {
-      case bytes_field(1):
-        rule = intern(field);
-        return true;
-      case bytes_field(3):
-        each_field(field.get_message(), [&](std::uint32_t inner, pbf_reader& body) {
-          if (inner != bytes_field(1)) {
-            return false;
-          }
-          const CounterRule item = read_rule_item(body.get_message());
-          if (item.message != StringId{}) {
-            result.rules.push_back(item);
-          }
-          return true;
-        });
-        return true;
-      case bytes_field(4):
-        section = intern(field);
-        return true;
-      default:
-        return false;
-    }
-  });
+  read_fields(message, name(1, rule),
+              inner(3,
+                    [&](pbf_reader body) {
+                      read_fields(body,
+                                  inner(1, [&](pbf_reader item) { read_rule_item(item, result); }));
+                    }),
+              name(4, section));
   for (std::size_t i = first; i < result.rules.size(); ++i) {
     result.rules[i].rule = rule;
     result.rules[i].section = section;
@@ -260,105 +156,52 @@ void ResultReader::read_rule(pbf_reader message, CounterResult& result) {
 }
 
 // A rule's message is one level deeper than its estimated speedup.
-CounterRule ResultReader::read_rule_item(pbf_reader message) {
+void ResultReader::read_rule_item(pbf_reader message, CounterResult& result) {
   CounterRule rule;
-  each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-    if (tag == bytes_field(1)) {
-      each_field(field.get_message(), [&](std::uint32_t inner, pbf_reader& text) {
-        if (inner != bytes_field(1)) {
-          return false;
-        }
-        rule.message = intern(text);
-        return true;
-      });
-      return true;
-    }
-    if (tag == bytes_field(10)) {
-      read_speedup(field.get_message(), rule);
-      return true;
-    }
-    return false;
-  });
-  return rule;
+  read_fields(message,
+              inner(1, [&](pbf_reader field) { read_fields(field, name(1, rule.message)); }),
+              inner(10, [&](pbf_reader field) { read_speedup(field, rule); }));
+  if (rule.message != StringId{}) {
+    result.rules.push_back(rule);
+  }
 }
 
 // Domains are read first, because ranges refer to them by id.
 void ResultReader::read_nvtx(pbf_reader message, CounterResult& result) {
   Domains domains;
-  each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-    if (tag != bytes_field(1)) {
-      return false;
-    }
-    std::pair<std::uint64_t, StringId>& known = domains.emplace_back();
-    each_field(field.get_message(), [&](std::uint32_t inner, pbf_reader& domain) {
-      if (inner == varint_field(1)) {
-        known.first = domain.get_uint64();
-        return true;
-      }
-      if (inner == bytes_field(2)) {
-        known.second = intern(domain);
-        return true;
-      }
-      return false;
-    });
-    return true;
-  });
-  std::sort(domains.begin(), domains.end());
-  each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-    if (tag == bytes_field(2)) {
-      read_thread(field.get_message(), domains, result);
-      return true;
-    }
-    if (tag == bytes_field(3)) {
-      read_range_domain(field.get_message(), domains, RangeKind::kStartEnd, 0, result);
-      return true;
-    }
-    return false;
-  });
+  read_fields(message, inner(1, [&](pbf_reader domain) {
+                std::pair<std::uint64_t, StringId>& known = domains.emplace_back();
+                read_fields(domain, whole(1, known.first), name(2, known.second));
+              }));
+  std::ranges::sort(domains);
+  read_fields(message, inner(2, [&](pbf_reader thread) { read_thread(thread, domains, result); }),
+              inner(3, [&](pbf_reader range) {
+                read_range_domain(range, domains, RangeKind::kStartEnd, 0, result);
+              }));
 }
 
 void ResultReader::read_thread(pbf_reader message, const Domains& domains, CounterResult& result) {
   // Two passes: fields may come in any order, and the ranges need the thread's number.
   std::uint32_t thread = 0;
-  each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-    if (tag != varint_field(1)) {
-      return false;
-    }
-    thread = field.get_uint32();
-    return true;
-  });
-  each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-    if (tag != bytes_field(2)) {
-      return false;
-    }
-    read_range_domain(field.get_message(), domains, RangeKind::kPushPop, thread, result);
-    return true;
-  });
+  read_fields(message, whole(1, thread));
+  read_fields(message, inner(2, [&](pbf_reader range) {
+                read_range_domain(range, domains, RangeKind::kPushPop, thread, result);
+              }));
 }
 
 // Push/pop ranges have their name in field 1, start/end ranges in field 2.
 void ResultReader::read_range_domain(pbf_reader message, const Domains& domains, RangeKind kind,
                                      std::uint32_t thread, CounterResult& result) {
-  const std::uint32_t name_field = bytes_field(kind == RangeKind::kPushPop ? 1 : 2);
+  const std::uint32_t name_field = kind == RangeKind::kPushPop ? 1 : 2;
   std::uint64_t id = 0;
   const std::size_t first = result.ranges.size();
-  each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
-    if (tag == varint_field(1)) {
-      id = field.get_uint64();
-      return true;
-    }
-    if (tag != bytes_field(3)) {
-      return false;
-    }
-    each_field(field.get_message(), [&](std::uint32_t inner, pbf_reader& range) {
-      if (inner != name_field) {
-        return false;
-      }
-      result.ranges.push_back({StringId{}, intern(range), thread, kind});
-      return true;
-    });
-    return true;
-  });
+  read_fields(
+      message, whole(1, id), inner(3, [&](pbf_reader range) {
+        read_fields(
+            range, text(name_field, [&](std::string_view found) {
+              result.ranges.push_back({StringId{}, counters_.strings.intern(found), thread, kind});
+            }));
+      }));
   // The domain's id may follow its ranges, so names are set afterwards.
   const auto domain = std::lower_bound(domains.begin(), domains.end(), std::pair(id, StringId{}));
   for (std::size_t i = first; i < result.ranges.size(); ++i) {

@@ -13,35 +13,58 @@
 
 namespace gpuwhy {
 
-// Tags of the four wire types, for use in switch statements.
-constexpr std::uint32_t varint_field(std::uint32_t number) {
-  return protozero::tag_and_type(number, protozero::pbf_wire_type::varint);
+// A field that is read: its number and wire type, and what takes its value.
+template <typename Take>
+struct MessageField {
+  std::uint32_t tag = 0;
+  Take take;
+};
+template <typename Take>
+MessageField<Take> on_varint(std::uint32_t number, Take take) {
+  return {protozero::tag_and_type(number, protozero::pbf_wire_type::varint), take};
 }
-constexpr std::uint32_t bytes_field(std::uint32_t number) {
-  return protozero::tag_and_type(number, protozero::pbf_wire_type::length_delimited);
+template <typename Take>
+MessageField<Take> on_fixed32(std::uint32_t number, Take take) {
+  return {protozero::tag_and_type(number, protozero::pbf_wire_type::fixed32), take};
 }
-constexpr std::uint32_t fixed32_field(std::uint32_t number) {
-  return protozero::tag_and_type(number, protozero::pbf_wire_type::fixed32);
+template <typename Take>
+MessageField<Take> on_fixed64(std::uint32_t number, Take take) {
+  return {protozero::tag_and_type(number, protozero::pbf_wire_type::fixed64), take};
 }
-constexpr std::uint32_t fixed64_field(std::uint32_t number) {
-  return protozero::tag_and_type(number, protozero::pbf_wire_type::fixed64);
+template <typename Take>
+MessageField<Take> on_bytes(std::uint32_t number, Take take) {
+  return {protozero::tag_and_type(number, protozero::pbf_wire_type::length_delimited), take};
 }
 
-// Calls `take(field, message)` for each field. It reads the value and returns true, or returns
-// false to skip the field. Throws protozero::exception for invalid protobuf.
+// Numbers, a text, and a message inside the message.
+inline auto whole(std::uint32_t number, std::uint32_t& target) {
+  return on_varint(number, [&](protozero::pbf_reader& field) { target = field.get_uint32(); });
+}
+inline auto whole(std::uint32_t number, std::uint64_t& target) {
+  return on_varint(number, [&](protozero::pbf_reader& field) { target = field.get_uint64(); });
+}
 template <typename Take>
-void each_field(protozero::pbf_reader message, Take&& take) {
+auto text(std::uint32_t number, Take take) {
+  return on_bytes(number, [take](protozero::pbf_reader& field) {
+    const protozero::data_view data = field.get_view();
+    take(std::string_view(data.data(), data.size()));  // valid as long as the file's bytes
+  });
+}
+template <typename Take>
+auto inner(std::uint32_t number, Take take) {
+  return on_bytes(number, [take](protozero::pbf_reader& field) { take(field.get_message()); });
+}
+
+// Reads these fields of a message and skips all others. Throws protozero::exception for invalid
+// protobuf.
+template <typename... Takes>
+void read_fields(protozero::pbf_reader message, const MessageField<Takes>&... fields) {
   while (message.next()) {
-    if (!take(message.tag_and_type(), message)) {
+    const std::uint32_t tag = message.tag_and_type();
+    if (!((tag == fields.tag && (fields.take(message), true)) || ...)) {
       message.skip();
     }
   }
-}
-
-// The view is valid as long as the file's bytes.
-inline std::string_view text_in(protozero::pbf_reader& message) {
-  const protozero::data_view data = message.get_view();
-  return {data.data(), data.size()};
 }
 
 // Metric names by number: the string tables of all blocks, concatenated.
@@ -67,6 +90,13 @@ class ResultReader {
   // A device attribute: its name in field 1, its value in field 2. False if there is no value.
   bool read_attribute(protozero::pbf_reader message, CounterMetric& metric);
 
+  // A text that becomes a number of the pool.
+  auto name(std::uint32_t number, StringId& target) {
+    return text(number, [this, &target](std::string_view found) {
+      target = counters_.strings.intern(found);
+    });
+  }
+
   std::int64_t num_nameless() const { return num_nameless_; }
   std::int64_t num_not_finite() const { return num_not_finite_; }
 
@@ -76,12 +106,11 @@ class ResultReader {
   void read_metric(protozero::pbf_reader message, CounterResult& result);
   bool read_value(protozero::pbf_reader message, CounterMetric& metric);
   void read_rule(protozero::pbf_reader message, CounterResult& result);
-  CounterRule read_rule_item(protozero::pbf_reader message);
+  void read_rule_item(protozero::pbf_reader message, CounterResult& result);
   void read_nvtx(protozero::pbf_reader message, CounterResult& result);
   void read_thread(protozero::pbf_reader message, const Domains& domains, CounterResult& result);
   void read_range_domain(protozero::pbf_reader message, const Domains& domains, RangeKind kind,
                          std::uint32_t thread, CounterResult& result);
-  StringId intern(protozero::pbf_reader& message);
 
   MetricNames& names_;
   Counters& counters_;

@@ -41,7 +41,7 @@ std::string_view behind(std::string_view line, std::string_view mark) {
 // Line-by-line state machine: process, kernel, section, ruler, metrics.
 class TextReader {
  public:
-  explicit TextReader(const NcuCsv::Visit& visit) : visit_(visit) {}
+  explicit TextReader(const NcuVisit& visit) : visit_(visit) {}
 
   // The line's form tells what it is: process, kernel, device, section, ruler of a table, row.
   void read_line(std::string_view line) {
@@ -114,7 +114,7 @@ class TextReader {
     }
   }
 
-  const NcuCsv::Visit& visit_;
+  const NcuVisit& visit_;
   NcuRow row_;
   std::string id_;
   std::string_view device_;  // of a summary, before its kernels
@@ -126,7 +126,7 @@ class TextReader {
 
 }  // namespace
 
-std::size_t each_ncu_text_row(std::string_view text, const NcuCsv::Visit& visit) {
+std::size_t each_ncu_text_row(std::string_view text, const NcuVisit& visit) {
   TextReader reader(visit);
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));

@@ -166,14 +166,14 @@ std::string_view unit_of_metric(std::string_view metric) {
     return "";
   }
   if (rollup.find("per_second") != std::string_view::npos) {
-    const auto* at = std::find_if(std::begin(kRates), std::end(kRates),
-                                  [&](const auto& row) { return row.first == unit; });
+    const auto* at =
+        std::ranges::find_if(kRates, [&](const auto& row) { return row.first == unit; });
     return at == std::end(kRates) ? "" : at->second;
   }
   if (rollup.find("peak_sustained") != std::string_view::npos ||
       rollup.find("per_cycle") != std::string_view::npos) {
-    const auto* at = std::find_if(std::begin(kPerCycle), std::end(kPerCycle),
-                                  [&](const auto& row) { return row.first == unit; });
+    const auto* at =
+        std::ranges::find_if(kPerCycle, [&](const auto& row) { return row.first == unit; });
     return at == std::end(kPerCycle) ? "" : at->second;
   }
   return unit;

@@ -186,9 +186,8 @@ class NcclCalls {
     if (--depth_ > 0 || group_.empty()) {
       return;
     }
-    const bool is_one = std::all_of(group_.begin(), group_.end(), [&](const Call& call) {
-      return call.communicator == group_[0].communicator;
-    });
+    const bool is_one = std::ranges::all_of(
+        group_, [&](const Call& call) { return call.communicator == group_[0].communicator; });
     const std::string_view operation = operation_of_group();
     if (is_one && !operation.empty()) {
       launches_.push_back({start_ns, end_ns, group_[0].communicator, operation});
@@ -253,9 +252,8 @@ void NcclPayloads::add_groups(Trace& trace) const {
       rows.push_back(row);
     }
   }
-  std::sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::tuple(ranges.start_ns[a], a) < std::tuple(ranges.start_ns[b], b);
-  });
+  std::ranges::sort(rows, {},
+                    [&](std::uint32_t one) { return std::tuple(ranges.start_ns[one], one); });
   std::map<std::uint32_t, NcclCalls> calls;  // by thread
   for (const std::uint32_t row : rows) {
     NcclCalls& of_thread = calls.try_emplace(ranges.thread[row], *this).first->second;
@@ -277,9 +275,9 @@ void NcclPayloads::add_groups(Trace& trace) const {
       continue;
     }
     const auto& launches = of_thread->second.launches();
-    auto inside = std::upper_bound(
-        launches.begin(), launches.end(), api.start_ns[row],
-        [](std::int64_t time_ns, const auto& call) { return time_ns < call.start_ns; });
+    auto inside = std::ranges::upper_bound(
+        launches, api.start_ns[row], {},
+        [](const auto& call) -> const auto& { return call.start_ns; });
     if (inside == launches.begin() || (--inside)->end_ns < api.end_ns[row]) {
       continue;
     }
@@ -297,7 +295,7 @@ void NcclPayloads::add_groups(Trace& trace) const {
                                         api.correlation[row], group->second,
                                         trace.strings.intern(inside->operation)});
   }
-  std::sort(trace.collective_kernels.begin(), trace.collective_kernels.end());
+  std::ranges::sort(trace.collective_kernels);
 }
 
 }  // namespace gpuwhy

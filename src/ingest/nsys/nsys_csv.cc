@@ -8,7 +8,6 @@
 #include "ingest/nsys/nsys_csv.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -80,32 +79,24 @@ SummaryHeadings headings_of(const Cells& cells) {
 }
 
 // From "  20   32    1".
-std::optional<std::array<std::int32_t, 3>> dimensions_of(std::string_view text) {
-  std::array<std::int32_t, 3> dims{};
+bool read_dimensions(std::string_view text, std::int32_t (&dims)[3]) {
   for (std::int32_t& dim : dims) {
     text = trim(text);
     const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), dim);
     if (failure != std::errc() || dim < 0) {
-      return std::nullopt;
+      return false;
     }
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   }
-  return dims;
+  return true;
 }
 
 std::optional<LaunchShape> shape_of(const SummaryHeadings& headings, const Cells& cells) {
-  if (headings.grid.at >= cells.size() || headings.block.at >= cells.size()) {
-    return std::nullopt;
-  }
-  const auto grid = dimensions_of(cells[headings.grid.at]);
-  const auto block = dimensions_of(cells[headings.block.at]);
-  if (!grid || !block) {
-    return std::nullopt;
-  }
   LaunchShape shape;
-  std::copy(grid->begin(), grid->end(), shape.grid);
-  std::copy(block->begin(), block->end(), shape.block);
-  return shape;
+  const bool is_shape = headings.grid.at < cells.size() && headings.block.at < cells.size() &&
+                        read_dimensions(cells[headings.grid.at], shape.grid) &&
+                        read_dimensions(cells[headings.block.at], shape.block);
+  return is_shape ? std::optional(shape) : std::nullopt;
 }
 
 bool is_summary_heading(std::string_view line) {

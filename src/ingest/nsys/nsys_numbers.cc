@@ -6,36 +6,10 @@
 // that was (TARGET_INFO_CUDA_DEVICE), device 0 of two processes may be two GPUs.
 #include "ingest/nsys/nsys_numbers.h"
 
-#include <fmt/format.h>
-
-#include "base/error.h"
 #include "ingest/nsys/nsys_columns.h"
+#include "ingest/small_tables.h"
 
 namespace gpuwhy {
-namespace {
-
-// The number of a key: its place in a table, to which a new key is appended as make().
-template <typename Number, typename Key, typename Row, typename Make>
-Number number_in(std::vector<Row>& table, std::map<Key, Number>& numbers, const Key& key,
-                 Make make) {
-  const auto [entry, is_new] = numbers.try_emplace(key, static_cast<Number>(table.size()));
-  if (is_new) {
-    table.push_back(make());
-  }
-  return entry->second;
-}
-
-}  // namespace
-
-void require_16_bits(std::size_t num_processes, std::size_t num_devices) {
-  if (num_processes > UINT16_MAX) {
-    throw Error(ErrorKind::kInput, "the recording has more than 65,535 processes");
-  }
-  if (num_devices > kMostDevices) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("the recording has more than {} GPUs: no machine has", kMostDevices));
-  }
-}
 
 void TraceNumbers::read_device_map(const NsysTables& tables) {
   if (!tables.has("TARGET_INFO_CUDA_DEVICE")) {
@@ -102,18 +76,16 @@ void TraceNumbers::read_devices(const NsysTables& tables) {
       is_old ? "TARGET_INFO_CUDA_GPU" : "TARGET_INFO_GPU",
       is_old ? column_names<OldNsysDeviceColumns>() : column_names<NsysDeviceColumns>());
   const auto fill = [&](const SqlValue* row, DeviceInfo& device) {
+    const auto number = [&](int column) {
+      return static_cast<std::uint64_t>(row[column].as_integer());
+    };
     device.name = row[NsysDeviceColumns::kName].as_text();
-    device.num_sms = static_cast<std::uint32_t>(row[NsysDeviceColumns::kNumSms].as_integer());
-    device.compute_major =
-        static_cast<std::uint32_t>(row[NsysDeviceColumns::kComputeMajor].as_integer());
-    device.compute_minor =
-        static_cast<std::uint32_t>(row[NsysDeviceColumns::kComputeMinor].as_integer());
-    device.memory_bytes = static_cast<std::uint64_t>(row[NsysDeviceColumns::kMemory].as_integer())
-                          << (is_old ? 20 : 0);
-    device.memory_bytes_per_s =
-        static_cast<std::uint64_t>(row[NsysDeviceColumns::kMemoryBandwidth].as_integer());
-    device.clock_hz = static_cast<std::uint64_t>(row[NsysDeviceColumns::kClock].as_integer()) *
-                      (is_old ? 1000 : 1);
+    device.num_sms = static_cast<std::uint32_t>(number(NsysDeviceColumns::kNumSms));
+    device.compute_major = static_cast<std::uint32_t>(number(NsysDeviceColumns::kComputeMajor));
+    device.compute_minor = static_cast<std::uint32_t>(number(NsysDeviceColumns::kComputeMinor));
+    device.memory_bytes = number(NsysDeviceColumns::kMemory) << (is_old ? 20 : 0);
+    device.memory_bytes_per_s = number(NsysDeviceColumns::kMemoryBandwidth);
+    device.clock_hz = number(NsysDeviceColumns::kClock) * (is_old ? 1000 : 1);
   };
   for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
     scan.scan(chunk, [&](std::size_t, const SqlValue* row, bool) {

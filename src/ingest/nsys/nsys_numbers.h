@@ -13,13 +13,6 @@
 
 namespace gpuwhy {
 
-// Throws kInput where there are more than the 16 bits of a column can number; no machine has.
-// Of one recording. Every GPU has rows, columns and files of its own in a report; a machine has up
-// to 16, in up to 7 parts each.
-inline constexpr std::size_t kMostDevices = 256;
-
-void require_16_bits(std::size_t num_processes, std::size_t num_devices);
-
 class TraceNumbers {
  public:
   explicit TraceNumbers(Trace& trace) : trace_(trace) {}

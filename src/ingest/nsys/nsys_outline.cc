@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "ingest/ingest.h"
 #include "ingest/nsys/nsys_keys.h"
-#include "ingest/nsys/nsys_numbers.h"
+#include "ingest/small_tables.h"
 #include "ingest/sqlite/sqlite_file.h"
 
 namespace gpuwhy {

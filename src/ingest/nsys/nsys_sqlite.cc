@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/list_of.h"
 #include "base/task_graph.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -31,6 +32,7 @@
 #include "ingest/nsys/nsys_numbers.h"
 #include "ingest/nsys/nsys_outline.h"
 #include "ingest/nsys/nsys_tables.h"
+#include "ingest/small_tables.h"
 #include "ingest/sqlite/sqlite_file.h"
 
 namespace gpuwhy {
@@ -188,7 +190,7 @@ class Loader {
       tables_.file().query(
           "SELECT timestamp, text FROM DIAGNOSTIC_EVENT WHERE severity >= 2",
           [&](const auto& row) { messages.emplace_back(row[0].as_integer(), row[1].as_text()); });
-      std::sort(messages.begin(), messages.end());
+      std::ranges::sort(messages);
       for (auto& [time, text] : messages) {
         capture.messages.push_back(std::move(text));
       }
@@ -237,19 +239,13 @@ class Loader {
                                            column_names<NsysGpuColumns, NsysKernelColumns>());
     make_rows(trace_.kernels, kernels.num_rows());
     std::vector<ChunkKeys> kernel_keys;
-    add_tasks(kernels, kernel_keys, tasks,
-              [this](std::size_t row, const SqlValue* values, ChunkKeys& keys) {
-                keep_kernel(row, values, keys);
-              });
+    add_tasks(kernels, kernel_keys, tasks, [this](auto&&... row) { keep_kernel(row...); });
 
     const TableScan calls =
         tables_.scan("CUPTI_ACTIVITY_KIND_RUNTIME", column_names<NsysCallColumns>());
     make_rows(trace_.api_calls, calls.num_rows());
     std::vector<ChunkKeys> call_keys;
-    add_tasks(calls, call_keys, tasks,
-              [this](std::size_t row, const SqlValue* values, ChunkKeys& keys) {
-                keep_call(row, values, keys);
-              });
+    add_tasks(calls, call_keys, tasks, [this](auto&&... row) { keep_call(row...); });
 
     // Copies and memsets share columns; memsets come after the copies.
     const TableScan copies =
@@ -300,12 +296,19 @@ class Loader {
     // From here on single-threaded: chunk-local numbers become global ones.
     numbers_.read_device_map(tables_);
     join_gpu_keys(kernels, kernel_keys, 0, trace_.kernels);
-    join_shapes(kernels, kernel_keys);
-    join_nodes(kernels, kernel_keys);
+    join_column(
+        kernels, kernel_keys, &ChunkKeys::shapes, trace_.kernels.shape, {},
+        [this](const ChunkKeys&, const LaunchShape& shape) { return numbers_.shape(shape); });
+    join_column(
+        kernels, kernel_keys, &ChunkKeys::nodes, trace_.kernels.graph_node, {kNoNode},
+        [this](const ChunkKeys& mine, const NodeKey& key) {
+          return numbers_.node({key.node, numbers_.process(mine.processes.keys[key.process])});
+        });
     join_gpu_keys(copies, copy_keys, 0, trace_.copies);
     join_gpu_keys(memsets, memset_keys, first_memset, trace_.copies);
     join_gpu_keys(graphs, graph_keys, 0, trace_.graphs);
-    join_threads(calls, call_keys);
+    join_column(calls, call_keys, &ChunkKeys::threads, trace_.api_calls.thread, {},
+                [this](const ChunkKeys&, std::uint64_t tid) { return numbers_.thread(tid); });
     for (std::uint32_t& thread : trace_.ranges.thread.span()) {
       thread = numbers_.thread(range_threads_[thread]);
     }
@@ -485,14 +488,11 @@ class Loader {
   void join_gpu_keys(const TableScan& scan, const std::vector<ChunkKeys>& keys, std::size_t offset,
                      Table& table) {
     each_chunk(scan, keys, [&](const ChunkKeys& mine, std::size_t first, std::size_t num_rows) {
-      std::vector<std::uint16_t> processes;
-      for (const std::uint64_t global_pid : mine.processes.keys) {
-        processes.push_back(numbers_.process(global_pid));
-      }
-      std::vector<std::uint16_t> devices;
-      for (const DeviceKey& key : mine.devices.keys) {
-        devices.push_back(numbers_.device(key));
-      }
+      const auto processes = list_of<std::uint16_t>(
+          mine.processes.keys,
+          [&](const std::uint64_t global_pid) { return numbers_.process(global_pid); });
+      const auto devices = list_of<std::uint16_t>(
+          mine.devices.keys, [&](const DeviceKey& key) { return numbers_.device(key); });
       std::vector<std::uint32_t> streams;
       for (const StreamKey& key : mine.streams.keys) {
         const DeviceKey& device = mine.devices.keys[key.device];
@@ -506,36 +506,18 @@ class Loader {
     });
   }
 
-  // Chunks were read in parallel and number their shapes on their own. Joining them in order makes
-  // the numbers independent of the threads.
-  void join_shapes(const TableScan& scan, const std::vector<ChunkKeys>& keys) {
+  // Chunks were read in parallel and numbered their keys on their own. Joining them in order makes
+  // the numbers of a column independent of the threads. `numbers` are those without a key.
+  template <typename Key, typename T, typename NumberOf>
+  static void join_column(const TableScan& scan, const std::vector<ChunkKeys>& keys,
+                          Dictionary<Key> ChunkKeys::*of, Column<T>& column,
+                          const std::vector<T>& numbers, NumberOf number_of) {
     each_chunk(scan, keys, [&](const ChunkKeys& mine, std::size_t first, std::size_t num_rows) {
-      std::vector<std::uint32_t> shapes;
-      for (const LaunchShape& shape : mine.shapes.keys) {
-        shapes.push_back(numbers_.shape(shape));
+      std::vector<T> joined = numbers;
+      for (const Key& key : (mine.*of).keys) {
+        joined.push_back(number_of(mine, key));
       }
-      renumber(trace_.kernels.shape.span().subspan(first, num_rows), shapes);
-    });
-  }
-
-  void join_nodes(const TableScan& scan, const std::vector<ChunkKeys>& keys) {
-    each_chunk(scan, keys, [&](const ChunkKeys& mine, std::size_t first, std::size_t num_rows) {
-      std::vector<std::uint32_t> nodes = {kNoNode};
-      for (const NodeKey& key : mine.nodes.keys) {
-        nodes.push_back(
-            numbers_.node({key.node, numbers_.process(mine.processes.keys[key.process])}));
-      }
-      renumber(trace_.kernels.graph_node.span().subspan(first, num_rows), nodes);
-    });
-  }
-
-  void join_threads(const TableScan& scan, const std::vector<ChunkKeys>& keys) {
-    each_chunk(scan, keys, [&](const ChunkKeys& mine, std::size_t first, std::size_t num_rows) {
-      std::vector<std::uint32_t> threads;
-      for (const std::uint64_t global_tid : mine.threads.keys) {
-        threads.push_back(numbers_.thread(global_tid));
-      }
-      renumber(trace_.api_calls.thread.span().subspan(first, num_rows), threads);
+      renumber(column.span().subspan(first, num_rows), joined);
     });
   }
 

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/gzip_reader.h"
+#include "base/list_of.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "ingest/requests/request_rows.h"
@@ -130,10 +131,7 @@ void read_lines(std::string_view text, RecordReader& reader) {
 }  // namespace
 
 std::string request_kinds() {
-  std::vector<std::string> names;
-  for (const RequestFormat* format : kRequestFormats) {
-    names.emplace_back(format->name);
-  }
+  const auto names = list_of<std::string>(kRequestFormats, &RequestFormat::name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -183,7 +181,7 @@ void RequestTable::add(RequestRow row) {
   };
   if (is_wild(row.sent_ns) || is_wild(row.received_ns) || is_wild(row.scheduled_ns) ||
       is_wild(row.first_token_ns) || is_wild(row.done_ns) ||
-      std::any_of(row.token_ns.begin(), row.token_ns.end(), is_wild)) {
+      std::ranges::any_of(row.token_ns, is_wild)) {
     skip("has a time beyond all reason");
     return;
   }

@@ -39,9 +39,9 @@ Collectives collectives_of(const Profile& made) {
 
 std::vector<std::string> words_of(const Collectives& collectives) {
   std::vector<std::string> words;
-  for (const CollectiveLaunch& launch : collectives.launches) {
+  for (const CollectiveRow& launch : collectives.launches) {
     words.push_back(fmt::format("{} {} #{} at {}", launch.device, launch.communicator,
-                                launch.sequence, launch.start_ns));
+                                launch.sequence, launch.arrival_ns));
   }
   return words;
 }

@@ -74,7 +74,7 @@ Trace trace_of(const std::vector<MadeStage>& stages) {
   return made.finish();
 }
 
-NcuPlan plan_of(const Profile& made, const PlanOptions& options) {
+NcuPlan plan_of_profile(const Profile& made, const PlanOptions& options) {
   return plan_ncu(*made.trace, made.stages, made.attribution, made.kernel_parts, made.analysis,
                   options);
 }
@@ -83,7 +83,7 @@ NcuPlan plan_of(const std::vector<MadeStage>& stages, const PlanOptions& options
   const Rules rules =
       rules_from({{"families", {{{"family", "communication"}, {"words", {"ringy"}}}}}},
                  {{"stages", Json::array()}});
-  return plan_of(profile(trace_of(stages), rules), options);
+  return plan_of_profile(profile(trace_of(stages), rules), options);
 }
 
 std::vector<std::string> planned(const NcuPlan& plan) {
@@ -135,7 +135,7 @@ TEST(NcuPlan, EachPartOfTheModelComesBeforeASecondShape) {
   Profile made = profile(trace_of({stage, stage}), Rules());
   PlanOptions options;
   options.top_n = 2;
-  EXPECT_THAT(planned(plan_of(made, options)), ElementsAre("gemm", "gemm"));
+  EXPECT_THAT(planned(plan_of_profile(made, options)), ElementsAre("gemm", "gemm"));
 
   made.analysis.structure.emplace();
   for (const auto& [place, part] :
@@ -151,7 +151,7 @@ TEST(NcuPlan, EachPartOfTheModelComesBeforeASecondShape) {
     made.kernel_parts.push_back(is_gemm ? (is_next_o ? 1U : 0U) : 2U);
     is_next_o = is_gemm != is_next_o;
   }
-  const NcuPlan plan = plan_of(made, options);
+  const NcuPlan plan = plan_of_profile(made, options);
   ASSERT_THAT(planned(plan), ElementsAre("gemm", "attention"));
   EXPECT_THAT(plan.kernels[0].parts, testing::UnorderedElementsAre("qkv", "o"));
   EXPECT_THAT(plan.kernels[1].parts, ElementsAre("attention (layer B)"));

@@ -16,8 +16,8 @@ RankSummary rank_of(std::int64_t rank, std::int64_t gemm_ns, std::int64_t norm_n
   summary.identity.node = rank < 4 ? "a" : "b";
   summary.stages.resize(1);
   summary.stages[0].stage = "decode";
-  summary.kernels = {{"decode", "gemm", "gemm", 10, 10 * gemm_ns, gemm_ns, gemm_ns, {}},
-                     {"decode", "norm", "norm", 10, 10 * norm_ns, norm_ns, norm_ns, {}}};
+  summary.kernels = {{{"decode", "gemm", "gemm"}, {10, 10 * gemm_ns, gemm_ns, gemm_ns}},
+                     {{"decode", "norm", "norm"}, {10, 10 * norm_ns, norm_ns, norm_ns}}};
   return summary;
 }
 
@@ -32,9 +32,9 @@ FleetSummary merged(const std::vector<RankSummary>& ranks) {
 TEST(FleetReport, NamesMissingRanks) {
   const FleetReport report =
       report_fleet(merged({rank_of(1, 100, 10), rank_of(4, 100, 10), rank_of(5, 100, 10)}));
-  EXPECT_EQ(report.num_expected, 8);
-  EXPECT_THAT(report.missing, ElementsAre(Pair(0, 0), Pair(2, 3), Pair(6, 7)));
-  EXPECT_EQ(report.num_missing, 5);
+  EXPECT_EQ(report.presence.num_expected, 8);
+  EXPECT_THAT(report.presence.missing, ElementsAre("0", "2-3", "6-7"));
+  EXPECT_EQ(report.presence.num_missing, 5);
 }
 
 // Three ranks, one collective, clocks that have nothing to do with each other.
@@ -49,7 +49,7 @@ TEST(FleetReport, TellsWaitingFromTransfer) {
   EXPECT_EQ(report.collectives.transfer_ns, 60);
   EXPECT_EQ(report.collectives.waiting_ns, 80);
   EXPECT_EQ(report.collectives.alone_ns, 11);
-  EXPECT_EQ(report.num_alone, 1);
+  EXPECT_EQ(report.collectives.num_alone, 1);
   EXPECT_EQ(report.ranks[0].collectives.total_ns, 81);
   EXPECT_EQ(report.ranks[0].collectives.waiting_ns, 50);
   EXPECT_EQ(report.ranks[0].collectives.alone_ns, 11);

@@ -31,13 +31,14 @@ RankSummary rank_of(const std::string& run, std::int64_t rank, std::int64_t comp
   summary.identity.num_ranks = 3;
   summary.identity.engine_version = "v" + run;
   summary.identity.started_unix_s = 86'400 * 20'000 + std::stoll(run) * 86'400;
-  StageCell stage;
+  StageSums stage;
   stage.stage = "decode";
   stage.instances = 1;
   stage.window_ns = 10'000;
   stage.buckets_ns[0] = compute_ns;
   summary.stages = {stage};
-  summary.kernels = {{"decode", "k", "gemm", 2, 2 * compute_ns, compute_ns, compute_ns, {{80, 2}}}};
+  summary.kernels = {
+      {{"decode", "k", "gemm"}, {2, 2 * compute_ns, compute_ns, compute_ns, {{80, 2}}}}};
   return summary;
 }
 
@@ -464,12 +465,12 @@ TEST(FolderHistory, FindsWhatGrewACall) {
   put(folder, "1", rank_of("1", 0, 100));
   put(folder, "2", rank_of("2", 0, 130));
   const auto history = folder_history(folder.path());
-  const Json answer = fleet_regressions(*history, {}, "", "");
+  const Json answer = fleet_regressions(*history, {});
   EXPECT_EQ(answer["base"]["label"], "v1");
   ASSERT_EQ(answer["kernels"].size(), 1U);
   EXPECT_NEAR(answer["kernels"][0]["slower_fraction"].get<double>(), 0.3, 1e-9);
-  EXPECT_TRUE(fleet_regressions(*history, {}, "v2", "v1")["kernels"].empty());
-  EXPECT_THROW(fleet_regressions(*history, {}, "v3", "v1"), Error);
+  EXPECT_TRUE(fleet_regressions(*history, {.base = "v2", .candidate = "v1"})["kernels"].empty());
+  EXPECT_THROW(fleet_regressions(*history, {.base = "v3", .candidate = "v1"}), Error);
   FleetFilter unknown;
   unknown.run = "none";
   EXPECT_THROW(fleet_stragglers(*history, unknown), Error);

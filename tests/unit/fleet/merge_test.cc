@@ -27,7 +27,7 @@ RankSummary random_rank(std::int64_t rank, SteadyRandom& random) {
   }
   for (const char* kernel : {"a", "b", "nccl"}) {
     if (random.flip(0.8)) {
-      KernelCell cell;
+      KernelSums cell;
       cell.stage = random.flip(0.5) ? "decode" : "prefill";
       cell.kernel = kernel;
       cell.family = kernel == std::string("nccl") ? "communication" : "gemm";
@@ -50,7 +50,7 @@ RankSummary random_rank(std::int64_t rank, SteadyRandom& random) {
   }
   for (const char* operation : {"all_reduce", "send"}) {
     if (random.flip(0.7)) {
-      GroupCell cell;
+      GroupRow cell;
       cell.communicator = random.flip(0.5) ? "world" : "ring";
       cell.operation = operation;
       cell.description = random.flip(0.9) ? "tp" : "dp";
@@ -128,7 +128,7 @@ TEST(Merge, ReadsBackWhatItWrote) {
 TEST(Merge, SumsAndWhoStandsOut) {
   RankSummary first;
   first.identity.run_id = "run";
-  first.kernels = {{"decode", "k", "gemm", 2, 20, 8, 12, {{8, 1}, {12, 1}}}};
+  first.kernels = {{{"decode", "k", "gemm"}, {2, 20, 8, 12, {{8, 1}, {12, 1}}}}};
   first.collectives = {{"world", 0, "decode", "nccl", 100, 30}};
   RankSummary second = first;
   second.identity.rank = 1;
@@ -146,11 +146,11 @@ TEST(Merge, SumsAndWhoStandsOut) {
   ASSERT_EQ(fleet.kernels.size(), 1U);
   const FleetKernel& kernel = fleet.kernels[0];
   EXPECT_EQ(kernel.num_ranks, 3);
-  EXPECT_EQ(kernel.sum.calls, 6);
-  EXPECT_EQ(kernel.sum.total_ns, 120);
-  EXPECT_EQ(kernel.sum.min_ns, 8);
-  EXPECT_EQ(kernel.sum.max_ns, 40);
-  EXPECT_EQ(kernel.sum.histogram, (std::map<int, std::int64_t>{{8, 3}, {12, 3}}));
+  EXPECT_EQ(kernel.calls, 6);
+  EXPECT_EQ(kernel.total_ns, 120);
+  EXPECT_EQ(kernel.min_ns, 8);
+  EXPECT_EQ(kernel.max_ns, 40);
+  EXPECT_EQ(kernel.histogram, (std::map<int, std::int64_t>{{8, 3}, {12, 3}}));
   EXPECT_EQ(kernel.slowest_mean_ns, 25);
   EXPECT_EQ(kernel.slowest_rank, 1);
   ASSERT_EQ(fleet.collectives.size(), 1U);
@@ -209,7 +209,7 @@ TEST(Merge, ADamagedSummaryChangesNothing) {
   const std::string before = fleet_bytes(merge.finish());
   RankSummary later = random_rank(9, random);
   later.identity.attempt = 3;
-  later.kernels = {{"decode", "k", "gemm", 1, 5, 5, 5, {{80, 1}}}};
+  later.kernels = {{{"decode", "k", "gemm"}, {1, 5, 5, 5, {{80, 1}}}}};
   std::string bytes = summary_bytes(later);
   const std::size_t at = bytes.find("kernel.total_ns");
   ASSERT_NE(at, std::string::npos);

@@ -131,7 +131,7 @@ class PlantedRanks {
   }
 
   void close(std::size_t i) {
-    StageCell stage;
+    StageSums stage;
     stage.stage = "decode";
     stage.instances = job_.num_steps;
     const auto put = [&](Bucket bucket, std::int64_t time_ns) {
@@ -146,23 +146,16 @@ class PlantedRanks {
     ranks_[i].stages = {stage};
     for (std::size_t kernel = 0; kernel < kNumKernels; ++kernel) {
       const std::int64_t one_ns = steps_[i].kernel_ns[kernel];
-      ranks_[i].kernels.push_back({"decode",
-                                   fmt::format("kernel_{:02}", kernel),
-                                   "gemm",
-                                   job_.num_steps,
-                                   one_ns * job_.num_steps,
-                                   one_ns,
-                                   one_ns,
-                                   {{bin_of(one_ns), job_.num_steps}}});
+      ranks_[i].kernels.push_back({{"decode", fmt::format("kernel_{:02}", kernel), "gemm"},
+                                   {job_.num_steps,
+                                    one_ns * job_.num_steps,
+                                    one_ns,
+                                    one_ns,
+                                    {{bin_of(one_ns), job_.num_steps}}}});
     }
-    ranks_[i].kernels.push_back({"decode",
-                                 "nccl",
-                                 "communication",
-                                 2 * job_.num_steps,
-                                 comm_ns_[i],
-                                 1,
-                                 comm_ns_[i],
-                                 {{bin_of(1), 2 * job_.num_steps}}});
+    ranks_[i].kernels.push_back(
+        {{"decode", "nccl", "communication"},
+         {2 * job_.num_steps, comm_ns_[i], 1, comm_ns_[i], {{bin_of(1), 2 * job_.num_steps}}}});
   }
 
   const PlantedJob& job_;
@@ -222,8 +215,8 @@ TEST(PlantedCauses, LatenessThatRotatesIsNobodys) {
     summary.identity.run_id = "turns";
     summary.identity.rank = rank;
     summary.identity.num_ranks = 8;
-    summary.kernels = {{"decode", "k", "gemm", 16, 16'000'000, 1, 2'000'000, {{80, 16}}}};
-    StageCell stage;
+    summary.kernels = {{{"decode", "k", "gemm"}, {16, 16'000'000, 1, 2'000'000, {{80, 16}}}}};
+    StageSums stage;
     stage.stage = "decode";
     stage.window_ns = 16'000'000;
     stage.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = 16'000'000;

@@ -156,7 +156,7 @@ class PlantedGroups {
 
   void add(RankSummary& summary, const std::string& communicator, const std::string& description,
            const std::vector<std::int64_t>& members, const Runs& runs) {
-    GroupCell cell;
+    GroupRow cell;
     cell.communicator = communicator;
     cell.operation = runs.operation;
     cell.description = description;
@@ -228,8 +228,8 @@ TEST(PlantedGroups, AreRecoveredInAllLayoutsOrNothingIsClaimed) {
         ASSERT_EQ(group.lost_ns > 0, is_in) << what;
         if (is_in) {
           ASSERT_EQ(group.late_rank, layout.late_rank) << what;
-          ASSERT_EQ(group.num_last, group.num_collectives) << what;
-          ASSERT_EQ(group.lost_ns, kLateNs * group.num_collectives) << what;
+          ASSERT_EQ(group.num_last, group.collectives.num) << what;
+          ASSERT_EQ(group.lost_ns, kLateNs * group.collectives.num) << what;
         }
       }
     }
@@ -244,13 +244,13 @@ TEST(PlantedGroups, AreRecoveredInAllLayoutsOrNothingIsClaimed) {
 }
 
 // One rank of a group, with one operation in each forward layer.
-std::vector<RankSummary> ranks_with(std::vector<GroupCell> cells, const char* part) {
+std::vector<RankSummary> ranks_with(std::vector<GroupRow> cells, const char* part) {
   std::vector<RankSummary> ranks(2);
   for (std::int64_t rank = 0; rank < 2; ++rank) {
     RankSummary& summary = ranks[static_cast<std::size_t>(rank)];
     summary.identity.run_id = "two";
     summary.identity.rank = rank;
-    for (GroupCell& cell : cells) {
+    for (GroupRow& cell : cells) {
       cell.communicator = "group 1, ranks 0-1";
       cell.ranks = "0-1";
       cell.size = 2;
@@ -262,8 +262,8 @@ std::vector<RankSummary> ranks_with(std::vector<GroupCell> cells, const char* pa
   return ranks;
 }
 
-GroupCell in_layers(const char* operation, std::int64_t forward, std::int64_t backward) {
-  GroupCell cell;
+GroupRow in_layers(const char* operation, std::int64_t forward, std::int64_t backward) {
+  GroupRow cell;
   cell.operation = operation;
   cell.forward_layers = 10;
   cell.forward_layers_with = forward > 0 ? 10 : 0;
@@ -274,7 +274,7 @@ GroupCell in_layers(const char* operation, std::int64_t forward, std::int64_t ba
 }
 
 TEST(JobGroups, WhatSeveralKindsDoHasNoKind) {
-  const auto kind = [](const std::vector<GroupCell>& cells, const char* part) {
+  const auto kind = [](const std::vector<GroupRow>& cells, const char* part) {
     return report_job(ranks_with(cells, part)).groups.at(0).kind;
   };
   // A sequence that is split by heads exchanges by all-to-all too.

@@ -19,15 +19,15 @@ RankSummary small_summary() {
   summary.identity.node = "n3";
   summary.identity.exit_code = 143;
   summary.identity.communicators_by = "by kernel";
-  StageCell decode;
+  StageSums decode;
   decode.stage = "decode";
   decode.window_ns = 100;
   decode.buckets_ns[0] = 60;
   decode.buckets_ns[10] = 40;
   decode.peak_bytes = 5;
   summary.stages = {decode};
-  summary.kernels = {{"decode", "z", "gemm", 2, 30, 10, 20, {{20, 1}, {28, 1}}},
-                     {"decode", "a", "gemm", 1, INT64_MAX, 5, 5, {{5, 1}}}};
+  summary.kernels = {{{"decode", "z", "gemm"}, {2, 30, 10, 20, {{20, 1}, {28, 1}}}},
+                     {{"decode", "a", "gemm"}, {1, INT64_MAX, 5, 5, {{5, 1}}}}};
   summary.collectives = {{"world", 1, "decode", "nccl", 50, 8},
                          {"world", 0, "decode", "nccl", 9, 3}};
   return summary;

@@ -9,7 +9,7 @@ namespace gpuwhy {
 namespace {
 
 Counters counters_of(std::string_view text) {
-  return kernels_from_ncu_rows(parse_ncu_csv(text));
+  return parse_ncu_output(text);
 }
 
 constexpr std::string_view kDetails2025 =

@@ -7,14 +7,14 @@
 #include "analysis/collectives.h"
 #include "analysis/part_uses.h"
 #include "analysis/profile.h"
-#include "fleet/summary/rank_summary.h"
+#include "results/rank_summary.h"
 
 namespace gpuwhy {
 
 // What a summary holds and a report does not.
 struct RankDetails {
   Collectives collectives;
-  std::vector<PartUse> parts = {};
+  std::vector<PartRow> parts = {};
 };
 RankDetails rank_details(const Profile& profile);  // empty without a trace
 

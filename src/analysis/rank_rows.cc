@@ -6,12 +6,12 @@
 //
 // What it gets wrong: if one recording contains several GPUs, the host's stage times cannot be
 // separated by GPU, and each gets the length of its ledger's windows instead.
-#include "fleet/summary/summarise.h"
+#include "analysis/rank_rows.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "analysis/findings/findings.h"
 #include "analysis/findings/workload.h"
@@ -34,40 +34,50 @@ std::vector<std::string> devices_of(const Analysis& analysis) {
   return devices;
 }
 
+// Whether a row is of the rank's GPU; nullptr: of any.
+template <typename Row>
+bool is_of(const Row& row, const std::string* device) {
+  return device == nullptr || row.device == *device;
+}
+
+template <typename Row>
+std::vector<Row> rows_of(const std::vector<Row>& rows, const std::string* device) {
+  std::vector<Row> found;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(found),
+               [&](const Row& row) { return is_of(row, device); });
+  return found;
+}
+
 // Sums, minima, maxima and histograms of the kernels on one GPU.
-std::vector<KernelCell> kernels_of(const Analysis& analysis, const std::string* device) {
-  std::map<std::tuple<std::string, std::string, std::string>, KernelCell> cells;
-  for (const KernelRow& record : analysis.kernels) {
-    if (device != nullptr && record.device != *device) {
-      continue;
-    }
-    const auto [entry, is_new] =
-        cells.try_emplace({record.stage.text(), record.kernel_name, record.family});
-    KernelCell& cell = entry->second;
-    cell.stage = record.stage.text();
-    cell.kernel = record.kernel_name;
-    cell.family = record.family;
-    cell.min_ns = is_new ? record.min_ns : std::min(cell.min_ns, record.min_ns);
-    cell.max_ns = std::max(cell.max_ns, record.max_ns);
-    cell.calls = saturated_sum(cell.calls, record.calls);
-    cell.total_ns = saturated_sum(cell.total_ns, record.total_ns);
-    for (const auto& [step, launches] : record.histogram) {
-      cell.histogram[static_cast<int>(step)] += launches;
+std::vector<KernelSums> kernels_of(const Analysis& analysis, const std::string* device) {
+  std::map<KernelName, Durations> sums;
+  for (const KernelRow& row : analysis.kernels) {
+    if (is_of(row, device)) {
+      const Durations more{row.calls,
+                           row.total_ns,
+                           row.min_ns,
+                           row.max_ns,
+                           {row.histogram.begin(), row.histogram.end()}};
+      const auto [entry, is_new] =
+          sums.try_emplace({row.stage.text(), row.kernel_name, row.family}, more);
+      if (!is_new) {
+        entry->second.add(more);
+      }
     }
   }
-  std::vector<KernelCell> kernels;
-  kernels.reserve(cells.size());
-  for (auto& [key, cell] : cells) {
-    kernels.push_back(std::move(cell));
+  std::vector<KernelSums> kernels;
+  kernels.reserve(sums.size());
+  for (auto& [name, durations] : sums) {
+    kernels.push_back({name, std::move(durations)});
   }
   return kernels;
 }
 
 void add_ledgers(const Analysis& analysis, const std::string* device, bool is_shared,
-                 StageCell& cell) {
+                 StageSums& cell) {
   std::int64_t instances = 0;
   for (const LedgerRow& row : analysis.ledgers) {
-    if (row.stage.text() != cell.stage || (device != nullptr && row.device != *device)) {
+    if (row.stage.text() != cell.stage || !is_of(row, device)) {
       continue;
     }
     instances += row.num_instances;
@@ -85,7 +95,7 @@ void add_ledgers(const Analysis& analysis, const std::string* device, bool is_sh
 }
 
 // Numerator and denominator of MFU and MBU, shared between the ranks of the recording.
-void add_efficiency(const Analysis& analysis, std::size_t num_shares, StageCell& cell) {
+void add_efficiency(const Analysis& analysis, std::size_t num_shares, StageSums& cell) {
   if (!analysis.efficiency) {
     return;
   }
@@ -108,21 +118,28 @@ void add_efficiency(const Analysis& analysis, std::size_t num_shares, StageCell&
   }
 }
 
-std::vector<StageCell> stages_of(const Analysis& analysis, const std::string* device,
-                                 std::size_t num_shares, const std::vector<KernelCell>& kernels) {
+// What both a profiled stage and one that was only timed have.
+template <typename Stage>
+StageSums host_times(const Stage& stage, std::int64_t instances) {
+  StageSums sums;
+  sums.stage = stage.stage.text();
+  sums.instances = instances;
+  sums.total_ns = stage.total_ns;
+  sums.min_ns = stage.min_ns;
+  sums.max_ns = stage.max_ns;
+  sums.tokens = stage.tokens.value_or(0);
+  return sums;
+}
+
+std::vector<StageSums> stages_of(const Analysis& analysis, const std::string* device,
+                                 std::size_t num_shares, const std::vector<KernelSums>& kernels) {
   std::map<std::string, std::int64_t> kernel_ns;
-  for (const KernelCell& kernel : kernels) {
+  for (const KernelSums& kernel : kernels) {
     kernel_ns[kernel.stage] = saturated_sum(kernel_ns[kernel.stage], kernel.total_ns);
   }
-  std::vector<StageCell> cells;
+  std::vector<StageSums> cells;
   for (const StageRow& stage : analysis.stages) {
-    StageCell cell;
-    cell.stage = stage.stage.text();
-    cell.instances = stage.num_instances;
-    cell.total_ns = stage.total_ns;
-    cell.min_ns = stage.min_ns;
-    cell.max_ns = stage.max_ns;
-    cell.tokens = stage.tokens.value_or(0);
+    StageSums cell = host_times(stage, stage.num_instances);
     cell.kernel_ns =
         stage.is_nested && num_shares == 1 ? stage.kernel_ns : kernel_ns[stage.stage.text()];
     add_ledgers(analysis, device, num_shares > 1, cell);
@@ -131,59 +148,10 @@ std::vector<StageCell> stages_of(const Analysis& analysis, const std::string* de
   }
   const std::string& outside = kRowWords[static_cast<std::size_t>(RowKind::kOutside)];
   if (const auto found = kernel_ns.find(outside); found != kernel_ns.end()) {
-    StageCell cell;
+    StageSums cell;
     cell.stage = outside;
     cell.kernel_ns = found->second;
     cells.push_back(std::move(cell));
-  }
-  return cells;
-}
-
-std::vector<StageCell> bare_stages(const std::vector<StageTimes>& times) {
-  std::vector<StageCell> cells;
-  for (const StageTimes& stage : times) {
-    StageCell cell;
-    cell.stage = stage.stage.text();
-    cell.instances = stage.n;
-    cell.total_ns = stage.total_ns;
-    cell.min_ns = stage.min_ns;
-    cell.max_ns = stage.max_ns;
-    cell.tokens = stage.tokens.value_or(0);
-    cells.push_back(std::move(cell));
-  }
-  return cells;
-}
-
-std::vector<CollectiveCall> collectives_of(const Collectives& collectives,
-                                           const std::string* device) {
-  std::vector<CollectiveCall> calls;
-  for (const CollectiveLaunch& launch : collectives.launches) {
-    if (device == nullptr || launch.device == *device) {
-      calls.push_back({launch.communicator, launch.sequence, launch.stage.text(), launch.kernel,
-                       launch.start_ns, launch.duration_ns});
-    }
-  }
-  return calls;
-}
-
-std::vector<GroupCell> groups_of(const Collectives& collectives, const std::string* device) {
-  std::vector<GroupCell> cells;
-  for (const GroupUse& use : collectives.groups) {
-    if (device == nullptr || use.device == *device) {
-      cells.push_back({use.communicator, use.operation, use.description, use.ranks, use.size,
-                       use.calls, use.total_ns, use.forward_layers, use.forward_layers_with,
-                       use.forward_calls, use.backward_layers, use.backward_calls});
-    }
-  }
-  return cells;
-}
-
-std::vector<PartCell> parts_of(const std::vector<PartUse>& uses, const std::string* device) {
-  std::vector<PartCell> cells;
-  for (const PartUse& use : uses) {
-    if (device == nullptr || use.device == *device) {
-      cells.push_back({use.pass, use.block, use.part, use.passes, use.launches, use.total_ns});
-    }
   }
   return cells;
 }
@@ -233,7 +201,7 @@ RankSummary summary_of(const Analysis& analysis, const RankDetails& details,
   summary.identity = identity;
   summary.identity.communicators_by = collectives.communicators_by;
   for (const DeviceRow& one : analysis.devices) {
-    if (identity.gpu.empty() && (device == nullptr || one.device == *device)) {
+    if (identity.gpu.empty() && is_of(one, device)) {
       summary.identity.gpu = one.name;
     }
   }
@@ -253,11 +221,11 @@ RankSummary summary_of(const Analysis& analysis, const RankDetails& details,
   }
   summary.kernels = kernels_of(analysis, device);
   summary.stages = stages_of(analysis, device, num_shares, summary.kernels);
-  summary.parts = parts_of(details.parts, device);
+  summary.parts = rows_of(details.parts, device);
   // In a sample the n-th collective of one rank is not the n-th of another, so none can be matched.
   if (!has_missing_calls(analysis)) {
-    summary.collectives = collectives_of(collectives, device);
-    summary.groups = groups_of(collectives, device);
+    summary.collectives = rows_of(collectives.launches, device);
+    summary.groups = rows_of(collectives.groups, device);
   }
   return summary;
 }
@@ -283,7 +251,11 @@ std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const RankDet
   RankIdentity identity = given;
   if (!analysis.absent.empty()) {
     identity.recorded_by = "bare";
-    return {{identity, bare_stages(analysis.baseline), {}, {}}};
+    RankSummary summary{identity, {}, {}, {}};
+    for (const StageTimes& stage : analysis.baseline) {
+      summary.stages.push_back(host_times(stage, stage.n));
+    }
+    return {summary};
   }
   if (identity.recorded_by.empty()) {
     identity.recorded_by = analysis.capture.format.tool_id;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fleet/summary/summarise.h"
+#include "analysis/rank_rows.h"
 
 #include "testing.h"
 
