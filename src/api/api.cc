@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "model/checkpoint.h"
 #include "report/metrics.h"
-#include "session/recording.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy::api {
 namespace {

@@ -43,7 +43,7 @@
 #include "report/metrics.h"
 #include "report/worth.h"
 #include "serve/stream_reader.h"
-#include "session/compared_runs.h"
+#include "session/reading/compared_runs.h"
 
 namespace gpuwhy {
 namespace {

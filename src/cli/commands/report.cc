@@ -15,7 +15,7 @@
 #include "report/metrics.h"
 #include "report/page.h"
 #include "report/sections.h"
-#include "session/recording.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy {
 namespace {

@@ -11,7 +11,7 @@
 #include "folders.h"
 #include "gpuwhy/recording.h"
 #include "report/metric_catalog.h"
-#include "session/recording.h"
+#include "session/reading/recording.h"
 #include "testing.h"
 
 namespace gpuwhy {
