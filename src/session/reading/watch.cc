@@ -56,7 +56,7 @@ bool is_recording(const fs::path& path) {
 }
 
 // Text for a label of OpenMetrics.
-std::string metric_label(const std::string& text) {
+std::string exposed_label(const std::string& text) {
   std::string escaped;
   for (const char c : printable(text)) {
     if (c == '\\' || c == '"') {
@@ -418,7 +418,7 @@ std::string Sweeper::metrics_text() const {
   const auto by_run = [&](const char* name, const char* help, const auto& value) {
     family(name, "gauge", help);
     for (const WatchedRun* run : last) {
-      text += fmt::format("{}{{run=\"{}\"}} {}\n", name, metric_label(run->run_id), value(*run));
+      text += fmt::format("{}{{run=\"{}\"}} {}\n", name, exposed_label(run->run_id), value(*run));
     }
   };
   const auto seconds = [](std::int64_t time_ns) {
