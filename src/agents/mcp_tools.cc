@@ -25,8 +25,8 @@
 #include "ingest/ingest.h"
 #include "report/comparison.h"
 #include "results/json.h"
-#include "session/compared_runs.h"
-#include "session/ncu_plan_command.h"
+#include "session/reading/compared_runs.h"
+#include "session/record/ncu_plan_command.h"
 
 namespace gpuwhy {
 namespace {

@@ -12,7 +12,7 @@
 #include "model/checkpoint.h"
 #include "results/json.h"
 #include "results/results.h"
-#include "session/recording.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy::api {
 namespace {

@@ -13,7 +13,8 @@
 #include "api/tables.h"
 #include "base/error.h"
 #include "report/comparison.h"
-#include "session/compared_runs.h"
+#include "report/files.h"
+#include "session/reading/compared_runs.h"
 
 struct gpuwhy_error {  // NOLINT(readability-identifier-naming)
   int kind = GPUWHY_FAILURE;

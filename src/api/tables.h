@@ -13,8 +13,8 @@
 #include "analysis/profile.h"
 #include "results/columns.h"
 #include "results/results.h"
-#include "session/named_model.h"
-#include "session/recording.h"
+#include "session/reading/named_model.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy {
 

@@ -45,7 +45,7 @@
 #include "results/json.h"
 #include "results/results.h"
 #include "serve/stream_reader.h"
-#include "session/compared_runs.h"
+#include "session/reading/compared_runs.h"
 
 namespace gpuwhy {
 namespace {

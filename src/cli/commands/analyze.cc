@@ -28,11 +28,11 @@
 #include "report/sections.h"
 #include "results/json.h"
 #include "results/results.h"
-#include "session/named_model.h"
-#include "session/rank_run.h"
-#include "session/recording.h"
-#include "session/report_folder.h"
+#include "session/reading/named_model.h"
+#include "session/reading/recording.h"
+#include "session/record/rank_run.h"
 #include "session/version.h"
+#include "session/writing/report_folder.h"
 
 namespace gpuwhy {
 namespace {

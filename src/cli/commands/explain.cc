@@ -26,7 +26,7 @@
 #include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "results/catalog.h"
-#include "session/recording.h"
+#include "session/reading/recording.h"
 #include "trace/device_label.h"
 
 namespace gpuwhy {

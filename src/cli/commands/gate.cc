@@ -17,7 +17,7 @@
 #include "cli/commands/comparison_inputs.h"
 #include "report/comparison.h"
 #include "report/comparison_parts.h"
-#include "session/compared_runs.h"
+#include "session/reading/compared_runs.h"
 
 namespace gpuwhy {
 namespace {

@@ -20,9 +20,9 @@
 #include "cli/recording_options.h"
 #include "config/compose.h"
 #include "ingest/ingest.h"
-#include "session/ncu_plan_command.h"
-#include "session/operator_table.h"
-#include "session/recording.h"
+#include "session/reading/operator_table.h"
+#include "session/reading/recording.h"
+#include "session/record/ncu_plan_command.h"
 
 namespace gpuwhy {
 namespace {

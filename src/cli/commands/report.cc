@@ -15,7 +15,7 @@
 #include "report/page.h"
 #include "report/sections.h"
 #include "results/results.h"
-#include "session/recording.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy {
 namespace {

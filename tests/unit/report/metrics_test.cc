@@ -11,7 +11,7 @@
 #include "results/catalog.h"
 #include "results/json.h"
 #include "results/results.h"
-#include "session/recording.h"
+#include "session/reading/recording.h"
 #include "testing.h"
 
 namespace gpuwhy {
