@@ -37,7 +37,7 @@ LITERAL = re.compile(r'"((?:[^"\s]*/)?([^"\s/]+))"')  # a name or a path; senten
 # The floors of analysis, and the headers above them all.
 ROOMS = ("names", "stages", "kernels", "ranks", "steps", "idle", "operators", "structure", "efficiency", "counters",
          "timeline", "requests", "findings")
-ON_TOP = {"analysis/profile.h"}
+ON_TOP = {"analysis/profile.h", "analysis/rank_rows.h"}
 ROOM_INCLUDE = re.compile(r"analysis/(\w+)/")
 
 # Layers of many files: what is wanted of their rooms and headers, and where it is not so yet. The lists may only shrink.
@@ -46,12 +46,10 @@ MAX_IN_ROOM = 24
 FULL_ROOMS_LEFT = {"analysis", "report", "session"}
 MAX_REACHED = 60
 FAR_HEADERS_LEFT = {
-    "analysis/analysis.h", "analysis/attribution.h", "analysis/efficiency.h", "analysis/findings/findings.h",
+    "analysis/analysis.h", "analysis/attribution.h", "analysis/findings/findings.h",
     "analysis/kernel_families.h", "analysis/kernel_symbols.h", "analysis/launch_groups.h", "analysis/launch_tally.h",
-    "analysis/layer_map.h", "analysis/ledger.h", "analysis/requests/engine_loop.h", "analysis/requests/request_join.h",
-    "analysis/requests/requests.h", "analysis/rules.h", "analysis/stage_times.h", "analysis/stages.h",
-    "analysis/step_markers.h", "analysis/steps_on_gpu.h", "analysis/structure.h", "analysis/timeline.h",
-    "analysis/timeline_host.h"}
+    "analysis/layer_map.h", "analysis/ledger.h", "analysis/rules.h", "analysis/stage_times.h", "analysis/stages.h",
+    "analysis/steps_on_gpu.h", "analysis/structure.h", "analysis/timeline.h", "analysis/timeline_host.h"}
 
 MAX_SRC_LINES = 112_000
 MAX_TEST_LINES = 64_000
@@ -99,7 +97,6 @@ PARSED_TEXTS_LEFT = {
     "src/report/comparison_page.cc": "likewise",
     "src/report/comparison_sections.cc": "likewise",
     "src/report/html.cc": "a key that is too long is cut",
-    "src/report/metric_catalog.cc": "patterns of keys",
     "src/report/run_summary.cc": "a user's budget names a metric",
     "src/session/pass_marks.cc": "a breach that is there already",
 }

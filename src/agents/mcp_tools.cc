@@ -24,6 +24,7 @@
 #include "config/compose.h"
 #include "ingest/ingest.h"
 #include "report/comparison.h"
+#include "results/json.h"
 #include "session/compared_runs.h"
 #include "session/ncu_plan_command.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "analysis/profile.h"
-#include "report/metrics.h"
 #include "results/columns.h"
+#include "results/results.h"
 #include "session/named_model.h"
 #include "session/recording.h"
 
@@ -25,7 +25,6 @@ struct OpenRecording {
   RecordingOptions options;
   ProfileWants wants;
   Profile profile;
-  Metrics metrics;
   std::string verdict;  // as text
 };
 

@@ -19,9 +19,9 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "report/member_table.h"
-#include "report/metric_catalog.h"
 #include "report/section_parts.h"
 #include "report/speed.h"
+#include "results/catalog.h"
 #include "results/stage_role.h"
 
 namespace gpuwhy {
@@ -68,7 +68,7 @@ bool has_direction(std::string_view unit) {
 }
 
 // The stage whose instances are decode steps.
-std::string step_stage(const Metrics& metrics) {
+std::string step_stage(const Results& metrics) {
   const bool has_steps = std::ranges::any_of(metrics.stages, [](const StageRow& row) {
     return role_of(row.stage) == StageRole::kDecodeStep;
   });
@@ -89,7 +89,7 @@ void for_each_row(const MetricRows<Row>& array, const Add& add) {
 }
 
 // Metrics that decide if they were measured; returns whether there are any.
-bool add_aggregates(const Metrics& metrics, RunSummary& run) {
+bool add_aggregates(const Results& metrics, RunSummary& run) {
   const Latencies& aggregates = metrics.aggregates;
   const MetricForm gate{"ns", false, true};
   // Durations in the recording are not those of the pass without a profiler.
@@ -110,7 +110,7 @@ bool add_aggregates(const Metrics& metrics, RunSummary& run) {
 }
 
 // What clients measured. It is shown; a budget makes it decide.
-void add_requests(const Metrics& metrics, RunSummary& run) {
+void add_requests(const Results& metrics, RunSummary& run) {
   if (!metrics.requests) {
     return;
   }
@@ -132,16 +132,16 @@ bool are_periods(const StepRow& row) {
   return row.periods_ns && !row.periods_ns->empty();
 }
 
-void add_metrics(const Metrics& metrics, RunSummary& run) {
+void add_metrics(const Results& metrics, RunSummary& run) {
   // One level of metrics is gated, the best there is: time to first token and per token, else stage
   // times without a profiler, else stage times of the recording.
   const bool has_gate = add_aggregates(metrics, run);
   add_requests(metrics, run);
   const bool has_baseline = metrics.baseline && !metrics.baseline->empty();
-  for_each_row(rows_at(metrics, &Metrics::baseline), [&](const StageTimes& row, const auto& path) {
+  for_each_row(rows_at(metrics, &Results::baseline), [&](const StageTimes& row, const auto& path) {
     add_member(path, row, {"ns", false, !has_gate}, run, "", &StageTimes::p50_ns);
   });
-  for_each_row(rows_at(metrics, &Metrics::stages), [&](const StageRow& row, const auto& path) {
+  for_each_row(rows_at(metrics, &Results::stages), [&](const StageRow& row, const auto& path) {
     const bool is_gated = !has_gate && !has_baseline && !row.is_nested;
     // The steps of a run are periods where there are any, and these are not what a mark lasts.
     const auto steps = std::ranges::find(metrics.steps, row.stage, &StepRow::stage);
@@ -162,20 +162,20 @@ void add_metrics(const Metrics& metrics, RunSummary& run) {
   // Without marks, passes of the model are the steps there are: a recording that a clock ended has
   // the same length however slow they are.
   constexpr std::int64_t kLeastPasses = 4;
-  for_each_row(rows_at(metrics, &Metrics::structure, &StructureSummary::passes),
+  for_each_row(rows_at(metrics, &Results::structure, &StructureSummary::passes),
                [&](const PassRow& row, const auto& path) {
                  const bool is_gated =
                      !has_gate && !has_baseline && !run.is_marked && row.num_passes >= kLeastPasses;
                  add_member(path, row, {"ns", false, is_gated}, run, "", &PassRow::period_ns);
                });
-  for_each_row(rows_at(metrics, &Metrics::efficiency, &Efficiency::stages),
+  for_each_row(rows_at(metrics, &Results::efficiency, &Efficiency::stages),
                [&](const StageEfficiency& row, const auto& path) {
                  for (const auto ratio : {&StageEfficiency::mfu, &StageEfficiency::mbu}) {
                    add_member(path, row, {"fraction", true, false}, run, "", ratio,
                               &TwoClocks::wall_fraction);
                  }
                });
-  for_each_row(rows_at(metrics, &Metrics::ledgers), [&](const LedgerRow& row, const auto& path) {
+  for_each_row(rows_at(metrics, &Results::ledgers), [&](const LedgerRow& row, const auto& path) {
     add_member(path, row, {}, run, "", &LedgerRow::window_ns);
     const std::string buckets = path + "." + path_of<LedgerRow>(&LedgerRow::buckets_ns);
     for (std::size_t i = 0; i < kNumBuckets; ++i) {
@@ -214,7 +214,7 @@ std::string override_text(const Json& overrides) {
 
 // "2 x NVIDIA H100"; names that a recording lacks are those of the machine; without a GPU the
 // processor is the device.
-std::string device_text(const Metrics& metrics) {
+std::string device_text(const Results& metrics) {
   std::map<std::string, int> names;
   for (const DeviceRow& device : metrics.devices) {
     if (device.num_kernels > 0) {
@@ -235,7 +235,7 @@ std::string device_text(const Metrics& metrics) {
 }
 
 // Facts that decide whether two runs may be compared: see comparable_facts().
-void add_facts(const Metrics& metrics, const Json& inputs, RunSummary& run) {
+void add_facts(const Results& metrics, const Json& inputs, RunSummary& run) {
   const Environment machine = metrics.environment.value_or(Environment{});
   run.facts = {
       {"gpu", device_text(metrics)},
@@ -256,7 +256,7 @@ void add_facts(const Metrics& metrics, const Json& inputs, RunSummary& run) {
   };
 }
 
-void add_stages(const Metrics& metrics, RunSummary& run) {
+void add_stages(const Results& metrics, RunSummary& run) {
   const auto is_host_ahead = [&](const StageRow& row) {
     const auto steps = std::ranges::find(metrics.steps, row.stage, &StepRow::stage);
     return steps != metrics.steps.end() && steps->gpu_work_median_ns.value_or(0) > row.median_ns;
@@ -276,7 +276,7 @@ void add_stages(const Metrics& metrics, RunSummary& run) {
                   !(run.stages.size() == 1 && run.stages[0].stage.kind == RowKind::kUnmarked);
 }
 
-void add_steps(const Metrics& metrics, RunSummary& run) {
+void add_steps(const Results& metrics, RunSummary& run) {
   // Periods where there are any: what `tpot` is made of.
   for (const StepRow& row : metrics.steps) {
     const std::vector<std::int64_t>& lengths =
@@ -301,7 +301,7 @@ std::int64_t bounded(std::int64_t amount) {
   return may_add(amount, none) ? amount : 0;
 }
 
-void add_kernels(const Metrics& metrics, RunSummary& run) {
+void add_kernels(const Results& metrics, RunSummary& run) {
   std::int64_t sum_ns = 0;
   for (const KernelRow& row : metrics.kernels) {
     if (may_add(row.total_ns, sum_ns) && may_add(row.calls, run.launches)) {
@@ -319,7 +319,7 @@ void add_kernels(const Metrics& metrics, RunSummary& run) {
 }
 
 // Rates of operators that have one row: sizes do not say in which of several stages they were.
-std::map<std::string, std::vector<const GemmRate*>> rates_by_operator(const Metrics& metrics) {
+std::map<std::string, std::vector<const GemmRate*>> rates_by_operator(const Results& metrics) {
   std::map<std::string, int> num_rows;
   for (const OperatorRow& row : metrics.operators->rows) {
     ++num_rows[row.name];
@@ -349,7 +349,7 @@ std::vector<OperatorAmount> by_shape(const OperatorRow& row,
   return sum_ns == row.total_ns && sum_calls == row.calls ? shapes : std::vector<OperatorAmount>();
 }
 
-void add_operators(const Metrics& metrics, RunSummary& run) {
+void add_operators(const Results& metrics, RunSummary& run) {
   if (!metrics.operators) {
     return;
   }
@@ -373,7 +373,7 @@ void add_operators(const Metrics& metrics, RunSummary& run) {
   }
 }
 
-void add_model(const Metrics& metrics, RunSummary& run) {
+void add_model(const Results& metrics, RunSummary& run) {
   if (!metrics.structure) {
     return;
   }
@@ -392,7 +392,7 @@ void add_model(const Metrics& metrics, RunSummary& run) {
   }
 }
 
-void add_ledgers(const Metrics& metrics, RunSummary& run) {
+void add_ledgers(const Results& metrics, RunSummary& run) {
   for (const LedgerRow& row : metrics.ledgers) {
     LedgerAmount& ledger = run.ledgers.emplace_back();
     ledger.stage = printable_row(row.stage);
@@ -407,7 +407,7 @@ void add_ledgers(const Metrics& metrics, RunSummary& run) {
   }
 }
 
-void add_idle(const Metrics& metrics, RunSummary& run) {
+void add_idle(const Results& metrics, RunSummary& run) {
   std::int64_t sum_ns = 0;
   for (const IdleRow& row : metrics.idle_causes) {
     if (may_add(row.total_ns, sum_ns)) {
@@ -453,7 +453,7 @@ void keep_rows(Json& rows, const Keep& keep) {
   }
 }
 
-void add_promises(const Metrics& metrics, RunSummary& run) {
+void add_promises(const Results& metrics, RunSummary& run) {
   for (const Finding& finding : metrics.findings) {
     const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageRow::stage);
     if (finding.saving_ns > 0 && stage != metrics.stages.end() &&
@@ -467,7 +467,7 @@ void add_promises(const Metrics& metrics, RunSummary& run) {
 
 }  // namespace
 
-RunSummary summary_of_run(const std::string& label, const Metrics& metrics, const Json& inputs) {
+RunSummary summary_of_run(const std::string& label, const Results& metrics, const Json& inputs) {
   RunSummary run;
   run.label = label;
   run.kernel_ns = bounded(metrics.capture.kernel_ns);
@@ -544,7 +544,7 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
 
 // The part of metrics.json that a baseline keeps: enough to compare, without the rest.
 Json compared_part(const Json& metrics) {
-  using M = Metrics;
+  using M = Results;
   using O = Operators;
   Json part = {{"schema", field_of(metrics, "schema")},
                {"schema_version", field_of(metrics, "schema_version")}};

@@ -241,7 +241,7 @@ std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
   std::vector<RunSummary> summaries;
   summaries.reserve(runs.size());
   for (const ComparedRun& run : runs) {
-    const Metrics metrics =
+    const Results metrics =
         with_context("in " + run.label, [&] { return metrics_from_json(*run.metrics); });
     summaries.push_back(summary_of_run(run.label, metrics, *run.inputs));
     add_budgeted(budgets, *run.metrics, summaries.back());
@@ -249,7 +249,7 @@ std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
   return summaries;
 }
 
-RunSummary summary_of_metrics(const std::string& label, const Metrics& metrics) {
+RunSummary summary_of_metrics(const std::string& label, const Results& metrics) {
   return summary_of_run(label, metrics, Json(nullptr));
 }
 

@@ -31,7 +31,7 @@ SharedJson inputs_of_bundle(const std::filesystem::path& bundle);
 std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
                                      const std::vector<MetricBudget>& budgets = {});
 // A run whose metrics are at hand, and that is in no bundle.
-RunSummary summary_of_metrics(const std::string& label, const Metrics& metrics);
+RunSummary summary_of_metrics(const std::string& label, const Results& metrics);
 
 // Whether a file is what baseline_json() makes.
 bool is_baseline(const std::filesystem::path& file);

@@ -241,7 +241,7 @@ RecordingFacts facts_of(const Profile& profile) {
   if (has_marks(analysis.stage_times)) {
     facts.num_processes_with_ranges = count_processes(*profile.trace, profile.stages);
   }
-  facts.tool_messages = analysis.capture.messages;
+  facts.tool_messages = analysis.tool_messages;
   return facts;
 }
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/busy_row.h"
 #include "analysis/rules_json.h"
 #include "analysis/window.h"
 #include "base/error.h"
@@ -23,7 +24,8 @@
 #include "config/presets.h"
 #include "ingest/ingest.h"
 #include "ingest/requests/request_files.h"
-#include "report/metrics.h"
+#include "results/json.h"
+#include "results/results.h"
 #include "session/job_files.h"
 #include "session/memory_fit.h"
 #include "session/named_model.h"
@@ -287,7 +289,7 @@ Profile profile_alone(const std::vector<std::string>& paths, const RecordingOpti
               {wants.has_timeline, fit.shortage ? coarse_picture() : TimelineOptions{}, wants.timer,
                options.parallelism, !options.requests.empty(), num_threads});
   if (fit.shortage) {
-    made.analysis.diagnostics.push_back(*fit.shortage);
+    made.analysis.data_quality.push_back(*fit.shortage);
   }
   return made;
 }
@@ -407,9 +409,7 @@ LoadedMetrics load_metrics(const std::vector<std::string>& paths, const Recordin
     wants.gpu_name = options.gpu_name;
     wants.may_name_gpus = true;
     Profile made = profile_recordings(paths, options, system, wants);
-    Metrics metrics = metrics_of(made.analysis);
-    Json json = metrics_json(metrics);
-    return {std::make_shared<Json>(std::move(json)), std::move(metrics), std::move(made)};
+    return {std::make_shared<Json>(metrics_json(made.analysis)), made.analysis, std::move(made)};
   }
   if (const std::string given = reading_options(options); !given.empty()) {
     throw Error(ErrorKind::kUsage,
@@ -430,7 +430,7 @@ LoadedMetrics load_metrics(const std::vector<std::string>& paths, const Recordin
                 "analyze the bundle again with this one: gpuwhy analyze BUNDLE --out DIR");
   }
   make_current(json);
-  Metrics metrics = with_context("in " + file.string(), [&] { return metrics_from_json(json); });
+  Results metrics = with_context("in " + file.string(), [&] { return metrics_from_json(json); });
   LoadedMetrics loaded{std::make_shared<Json>(std::move(json)), std::move(metrics), std::nullopt};
   if (has_timeline && is_bundle && !recording_of_bundle(path).empty()) {
     ProfileWants wants;
@@ -506,9 +506,12 @@ void keep_stage(const RowName& stage, Analysis& analysis) {
   std::erase_if(analysis.stages, [&](const StageRow& row) { return row.stage != stage; });
   std::erase_if(analysis.ledgers, [&](const LedgerRow& row) { return row.stage != stage; });
   std::erase_if(analysis.kernels, [&](const KernelRow& row) { return row.stage != stage; });
-  std::erase_if(analysis.findings.found, [&](const Finding& row) {
+  std::erase_if(analysis.steps, [&](const StepRow& row) { return row.stage != stage; });
+  std::erase_if(analysis.findings, [&](const Finding& row) {
     return row.stage != stage && row.stage.kind != RowKind::kRecording && !row.is_blocker;
   });
+  set_busy_stages(analysis);
+  analysis.verdict = verdict_of(analysis);
 }
 
 }  // namespace gpuwhy

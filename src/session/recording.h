@@ -14,7 +14,7 @@
 #include "analysis/window_options.h"
 #include "base/json_fwd.h"
 #include "capture/system.h"
-#include "report/metrics.h"
+#include "results/results.h"
 #include "session/graph_name_files.h"
 #include "trace/filter.h"
 #include "trace/trace_outline.h"
@@ -81,7 +81,7 @@ TraceOutline outline_recordings(const std::vector<std::string>& paths);
 // metrics.json, with a timeline where one was asked for and the recording is there.
 struct LoadedMetrics {
   SharedJson json;  // as it is in the file: for those who name numbers by their paths
-  Metrics metrics;
+  Results metrics;
   std::optional<Profile> profile;  // absent: the metrics were read, not made
 };
 

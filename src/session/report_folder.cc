@@ -50,12 +50,6 @@ Exported write_beside(const char* format, const char* name, const Profile& profi
 
 using Files = std::vector<std::pair<std::string, std::string>>;  // names and contents
 
-// The files of the report proper.
-struct Contents {
-  Metrics metrics;
-  Files files;
-};
-
 void add_names(const Files& files, std::vector<std::string>& names) {
   std::ranges::transform(files, std::back_inserter(names), &Files::value_type::first);
 }
@@ -68,21 +62,21 @@ Files request_tables(const Profile& profile) {
           {layout::kLateTokens, late_tokens_csv(*profile.requests)}};
 }
 
-Contents contents_of(const Profile& profile, const ReportFolder& folder,
-                     const std::vector<std::string>& exports, const Files& tables,
-                     PassTimer* timer) {
+// The files of the report proper.
+Files contents_of(const Profile& profile, const ReportFolder& folder,
+                  const std::vector<std::string>& exports, const Files& tables, PassTimer* timer) {
   std::vector<std::string> beside = folder.beside;
   beside.insert(beside.end(), exports.begin(), exports.end());
   add_names(tables, beside);
-  Contents contents{metrics_of(profile.analysis, folder.run), {}};
-  contents.files = report_files(contents.metrics, beside, profile.timeline, timer,
-                                folder.gpu_hour_price, folder.kernel_rows);
-  return contents;
+  return report_files(profile.analysis, beside, profile.timeline, timer, folder.gpu_hour_price,
+                      folder.kernel_rows);
 }
 
 }  // namespace
 
-WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, PassTimer* timer) {
+std::vector<std::string> write_report_folder(Profile& profile, const ReportFolder& folder,
+                                             PassTimer* timer) {
+  add_run(folder.run, profile.analysis);
   const bool is_recorded = profile.analysis.absent.empty();
   const bool has_trace = is_recorded && profile.trace && folder.trace_budget_bytes > 0;
   std::vector<std::string> expected;  // exports
@@ -103,7 +97,7 @@ WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, 
   }
   Exported trace;
   Exported table;
-  Contents contents;
+  Files files;
   PassTimer of_trace;
   const auto names = [&] {
     std::vector<std::string> all = trace.files;
@@ -117,7 +111,7 @@ WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, 
       trace = write_beside("pftrace", layout::kTrace, profile, folder);
     });
   }
-  tasks.emplace_back([&] { contents = contents_of(profile, folder, expected, tables, timer); });
+  tasks.emplace_back([&] { files = contents_of(profile, folder, expected, tables, timer); });
   if (is_recorded) {
     tasks.emplace_back(
         [&] { table = write_beside("pprof", layout::kKernelProfile, profile, folder); });
@@ -127,19 +121,18 @@ WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, 
     timer->append(of_trace);
   }
   if (!trace.notes.empty() || !table.notes.empty()) {
-    Diagnostics& diagnostics = profile.analysis.diagnostics;
+    Diagnostics& diagnostics = profile.analysis.data_quality;
     diagnostics.insert(diagnostics.end(), trace.notes.begin(), trace.notes.end());
     diagnostics.insert(diagnostics.end(), table.notes.begin(), table.notes.end());
-    contents = contents_of(profile, folder, names(), tables, nullptr);
+    files = contents_of(profile, folder, names(), tables, nullptr);
     summary = summary_files(profile, folder.identity);
   }
-  WrittenReport written{std::move(contents.metrics), names()};
-  Files& files = contents.files;
+  std::vector<std::string> written = names();
   for (Files* more : {&tables, &summary}) {
     files.insert(files.end(), std::make_move_iterator(more->begin()),
                  std::make_move_iterator(more->end()));
   }
-  add_names(files, written.files);
+  add_names(files, written);
   write_files(folder.directory, files);
   if (folder.is_of_user) {
     confirm_files(folder.directory);

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "analysis/profile.h"
-#include "report/metrics.h"
+#include "report/files.h"
 #include "results/rank_summary.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 
@@ -27,14 +28,9 @@ struct ReportFolder {
   RankIdentity identity;
 };
 
-// What was written.
-struct WrittenReport {
-  Metrics metrics;
-  std::vector<std::string> files;  // names, in the order of writing
-};
-
-// Writes exports, the report with metrics.json, and the summary of each rank.
-WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder,
-                                  PassTimer* timer = nullptr);
+// Writes exports, the report with metrics.json, and the summary of each rank. Returns the names of
+// the files, in the order of writing; the results learn what the folder knows of the run.
+std::vector<std::string> write_report_folder(Profile& profile, const ReportFolder& folder,
+                                             PassTimer* timer = nullptr);
 
 }  // namespace gpuwhy

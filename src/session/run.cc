@@ -427,7 +427,7 @@ RunOutcome execute_run(const RunSetup& setup, const RunRequest& request, const S
   }
   runner.look_for_signal("run");
   std::vector<Breach> breaches = breaches_of(setup, runner);
-  Metrics metrics =
+  Results metrics =
       write_run_report(setup, runner, breaches, artifacts,
                        {std::chrono::system_clock::to_time_t(now), request.with == "trace"});
   Json run = {{"gpuwhy", gpuwhy_json()},

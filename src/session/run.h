@@ -8,7 +8,7 @@
 
 #include "base/json_fwd.h"
 #include "config/compose.h"
-#include "report/metrics.h"
+#include "results/results.h"
 #include "session/pass_runner.h"
 #include "session/run_progress.h"
 
@@ -34,7 +34,7 @@ struct RunOutcome {
   int code = 0;  // an ExitCode
   int workload_exit_code = 0;
   std::filesystem::path bundle;  // empty: nothing was started
-  Metrics metrics;               // of the bundle
+  Results metrics;               // of the bundle
   SharedJson contract;           // as in its manifest
   std::vector<Breach> breaches;
   std::vector<PassRecord> passes;

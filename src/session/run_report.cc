@@ -15,7 +15,7 @@
 #include "analysis/capture_summary.h"
 #include "bundle/layout.h"
 #include "export/event_walk.h"
-#include "report/metrics.h"
+#include "results/results.h"
 #include "session/operator_table.h"
 #include "session/rank_run.h"
 #include "session/recording.h"
@@ -116,7 +116,7 @@ std::vector<BreachRow> contract_of(const std::vector<Breach>& breaches) {
   return rows;
 }
 
-Metrics write_run_report(const RunSetup& setup, PassRunner& runner,
+Results write_run_report(const RunSetup& setup, PassRunner& runner,
                          const std::vector<Breach>& breaches, const Artifacts& artifacts,
                          const RunReportOptions& options) {
   RunResults& results = runner.results();
@@ -124,7 +124,7 @@ Metrics write_run_report(const RunSetup& setup, PassRunner& runner,
   Profile profile = std::move(results.profile).value_or(Profile());
   if (!profile.trace) {
     std::tie(profile.analysis.absent, profile.analysis.absent_next) = absence(setup, breaches);
-    profile.analysis.diagnostics = setup.rules.notes;
+    profile.analysis.data_quality = setup.rules.notes;
     // Nothing was recorded; the run itself has a date.
     constexpr std::int64_t kSecondNs = 1'000'000'000;
     profile.analysis.capture.utc_ns = options.started_unix_s * kSecondNs;
@@ -144,7 +144,8 @@ Metrics write_run_report(const RunSetup& setup, PassRunner& runner,
   folder.identity =
       identity_of(setup.described, setup.rank, artifacts, setup.machine, *setup.config,
                   ending_of(runner.workload_exit_code(), breaches, options.started_unix_s));
-  return write_report_folder(profile, folder).metrics;
+  write_report_folder(profile, folder);
+  return std::move(profile.analysis);
 }
 
 }  // namespace gpuwhy

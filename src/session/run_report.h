@@ -7,7 +7,7 @@
 
 #include "bundle/artifacts.h"
 #include "capture/contract.h"
-#include "report/metrics.h"
+#include "results/results.h"
 #include "session/pass_runner.h"
 
 namespace gpuwhy {
@@ -22,7 +22,7 @@ struct RunReportOptions {
 
 // The report of a finished run, however it ended: metrics.json, the files derived from it and the
 // summary for other ranks are in every bundle. Returns the metrics.
-Metrics write_run_report(const RunSetup& setup, PassRunner& runner,
+Results write_run_report(const RunSetup& setup, PassRunner& runner,
                          const std::vector<Breach>& breaches, const Artifacts& artifacts,
                          const RunReportOptions& options);
 

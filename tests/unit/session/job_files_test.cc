@@ -58,7 +58,7 @@ TEST(JobFiles, OfPyTorchAreOneGroup) {
   EXPECT_EQ(analysis.capture.files[0].file, "dp0_pp0_tp0_rank0.json");
   EXPECT_EQ(analysis.capture.files[1].rank, 1);
   EXPECT_EQ(analysis.capture.files[1].shift_ns, -1'000'000'000);
-  EXPECT_EQ(analysis.steps[0].gpu_window_ns, 300'000);
+  EXPECT_EQ(analysis.stage_steps[0].gpu_window_ns, 300'000);
 }
 
 TEST(JobFiles, OfReplicasAreKeptApart) {

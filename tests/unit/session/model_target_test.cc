@@ -102,7 +102,7 @@ TEST(Target, WithoutAGpuCostsAreThereAndRatiosAreNot) {
   step.duration_ns = 1000;
   step.is_step = true;
   step.tokens = 16;
-  analysis.steps = {step};
+  analysis.stage_steps = {step};
   const auto model = target_model(compose(std::nullopt, {"model.target=llama_3_1_8b"}));
   ASSERT_TRUE(model);
   const auto efficiency_on = [&](const std::string& machine_gpu) {

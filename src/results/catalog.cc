@@ -2,7 +2,7 @@
 //
 // The catalog of metrics.json, its schema and its table of keys, generated from the field
 // descriptions.
-#include "report/metric_catalog.h"
+#include "results/catalog.h"
 
 #include <algorithm>
 #include <map>
@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "bundle/layout.h"
-#include "report/metric_fields.h"
+#include "results/json.h"
 
 namespace gpuwhy {
 namespace {
@@ -163,7 +163,7 @@ const std::vector<CatalogRow>& metric_catalog() {
   static const std::vector<CatalogRow> kRows = [] {
     std::vector<CatalogRow> rows = {
         {"schema_version", {"1", "", "", "schema", "the version of this file's form"}}};
-    add_fields<Metrics>("", {}, rows);
+    add_fields<Results>("", {}, rows);
     return rows;
   }();
   return kRows;
@@ -178,7 +178,7 @@ const MetricInfo* metric_info(std::string_view pattern) {
 }
 
 Json metrics_schema() {
-  const Json body = object_schema<Metrics>();
+  const Json body = object_schema<Results>();
   Json schema = {
       {"$schema", "https://json-schema.org/draft/2020-12/schema"},
       {"title", "metrics.json of gpuwhy"},
@@ -191,7 +191,7 @@ Json metrics_schema() {
         {"schema_version", {{"const", kMetricsVersion}}}}},
       {"required", {"schema", "schema_version"}},
       {"additionalProperties", false}};
-  // Every field of Metrics is required: a figure that is not known is null, never absent.
+  // Every field of Results is required: a figure that is not known is null, never absent.
   schema["properties"].update(body["properties"]);
   schema["required"].insert(schema["required"].end(), body["required"].begin(),
                             body["required"].end());

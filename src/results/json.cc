@@ -4,6 +4,8 @@
 //
 // The file is untrusted: a value of another type than its member is an error that names the key. A
 // null or missing key leaves its member unchanged.
+#include "results/json.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -11,8 +13,6 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "report/metric_catalog.h"
-#include "report/metric_fields.h"
 #include "results/row_json.h"
 
 namespace gpuwhy {
@@ -145,20 +145,16 @@ void read_value(const Json& json, T& value, const Place& place) {
 
 }  // namespace
 
-Json metrics_json(const Metrics& metrics) {
+Json metrics_json(const Results& metrics) {
   return object_json(metrics, json_document("metrics", kMetricsVersion));
 }
 
-Json metrics_json(const Analysis& analysis, const RunFacts& run) {
-  return metrics_json(metrics_of(analysis, run));
-}
-
-std::string metrics_json_text(const Metrics& metrics) {
+std::string metrics_json_text(const Results& metrics) {
   return to_json_text(metrics_json(metrics));
 }
 
-Metrics metrics_from_json(const Json& json) {
-  Metrics metrics;
+Results metrics_from_json(const Json& json) {
+  Results metrics;
   read_object(json, metrics, {});
   return metrics;
 }
