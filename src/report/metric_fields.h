@@ -7,6 +7,7 @@
 // docs/metrics.md.
 #pragma once
 
+#include "report/metrics.h"
 
 namespace gpuwhy {
 

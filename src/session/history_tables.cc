@@ -120,19 +120,18 @@ void each_field(Visit&& visit) {
 // The columns of a row. Every one begins with those by which tables can be joined.
 template <typename Row>
 std::vector<HistoryColumn> columns_of_rows() {
-  std::vector<HistoryColumn> columns = {{"run_id", TableColumnType::kText},
-                                        {"attempt", TableColumnType::kNumber},
-                                        {"rank", TableColumnType::kNumber}};
+  std::vector<HistoryColumn> columns = {{"run_id", ColumnType::kText},
+                                        {"attempt", ColumnType::kNumber},
+                                        {"rank", ColumnType::kNumber}};
   each_field<Row>([&](const char* key, auto member, const Field& field) {
     using Value = ValueOf<Row, decltype(member)>;
     if constexpr (std::is_same_v<Value, BucketTimes>) {
       for (const char* bucket : kBucketNames) {
-        columns.push_back({fmt::format("{}_ns", bucket), TableColumnType::kNumber});
+        columns.push_back({fmt::format("{}_ns", bucket), ColumnType::kNumber});
       }
     } else {
       columns.push_back(
-          {key,
-           std::is_same_v<Value, std::int64_t> ? TableColumnType::kNumber : TableColumnType::kText,
+          {key, std::is_same_v<Value, std::int64_t> ? ColumnType::kNumber : ColumnType::kText,
            field.is_null_if_empty});
     }
   });
