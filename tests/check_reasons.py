@@ -15,7 +15,7 @@ def violations(source):
     rows = re.findall(r'\{Reason::(k\w+),\s*"(\w+)"', (source / TABLE).read_text())
     used = {name for path in (source / "src").rglob("*.cc") if path != source / TABLE
             for name in re.findall(r"Reason::(k\w+)", path.read_text())}
-    listed = set(re.findall(r"^(\w+) +\d+ ", (source / DOCUMENT).read_text(), re.M))
+    listed = set(re.findall(r"^ *(\w+) +\d+ ", (source / DOCUMENT).read_text(), re.M))
     found = [] if rows else [f"{TABLE} has no rows"]
     found += [f"{code}: nothing in src/ gives this reason" for name, code in rows if name not in used]
     return found + [f"{code}: {DOCUMENT} does not list it" for _, code in rows if code not in listed]

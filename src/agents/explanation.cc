@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "ingest/ingest.h"
 #include "report/glossary.h"
-#include "report/metric_catalog.h"
+#include "results/catalog.h"
 
 namespace gpuwhy {
 namespace {

@@ -24,8 +24,9 @@
 #include "config/compose.h"
 #include "ingest/ingest.h"
 #include "report/comparison.h"
-#include "session/compared_runs.h"
-#include "session/ncu_plan_command.h"
+#include "results/json.h"
+#include "session/reading/compared_runs.h"
+#include "session/record/ncu_plan_command.h"
 
 namespace gpuwhy {
 namespace {

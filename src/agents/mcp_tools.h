@@ -12,7 +12,7 @@
 #include "agents/confined_root.h"
 #include "base/json_fwd.h"
 #include "capture/system.h"
-#include "session/recording.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy {
 

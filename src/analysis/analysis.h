@@ -14,23 +14,8 @@
 #include "analysis/rules.h"
 #include "analysis/stage_times.h"
 #include "base/pass_timer.h"
-#include "results/capture.h"
-#include "results/composition.h"
-#include "results/copy.h"
-#include "results/counters.h"
-#include "results/device.h"
-#include "results/efficiency.h"
-#include "results/kernel.h"
-#include "results/kernel_chains.h"
-#include "results/ledger.h"
 #include "results/ledger_history.h"
-#include "results/operator.h"
-#include "results/range.h"
-#include "results/rank_group.h"
-#include "results/requests.h"
-#include "results/row.h"
-#include "results/stage.h"
-#include "results/structure.h"
+#include "results/results.h"
 #include "trace/kernel_summary.h"
 #include "trace/trace.h"
 
@@ -61,45 +46,21 @@ struct StageStep {
   bool is_steady = false;       // in the steady window of its stage
 };
 
-// Everything that was found in a recording. Filled by profile() and complete().
-struct Analysis {
+// The results of a recording, and what only later steps need. Filled by profile() and complete().
+//
+// Stages in order, then the startup, steady and ending phase where they differ, then the whole
+// capture, each by device: this is the order of the ledgers.
+struct Analysis : Results {
   std::string absent;       // why there is no recording at all; empty: there is one
   std::string absent_next;  // what to do about that
-  CaptureRow capture;
   bool is_summary = false;  // made of a kernel summary: no timestamps, no stages, no devices
   std::string engine;       // whose step markers they are; empty: no engine's
-  std::vector<StageRow> stages;
-  std::vector<StageTimes> stage_times;   // of the same stages
-  std::vector<StageTimes> baseline;      // of the pass without a profiler; empty: there was none
-  std::vector<StageOverhead> overheads;  // of this recording against it
-  std::vector<StageStep> steps;
-  std::vector<StepRow> step_rows;             // their lengths, by stage
-  std::vector<RankGroupSummary> rank_groups;  // processes with marks
+  std::vector<StageTimes> stage_times;  // of the same stages
+  std::vector<StageStep> stage_steps;
   std::string steady_window;                  // which decode steps are the steady window, and why
-  std::vector<KernelRow> kernels;             // by total time, then by name, device, stage
   std::vector<LaunchGroup> launch_groups;     // by total time
-  std::vector<FamilyRow> families;            // by total time
-  // Stages in order, then startup, steady and ending phase where they differ, then the whole
-  // capture; each by device.
-  std::vector<LedgerRow> ledgers;
-  std::vector<IdleRow> idle_causes;           // in the order of the ledgers
   std::vector<LedgerHistory> ledger_history;  // of the capture, by device as in Trace::devices
-  std::vector<RangeTotal> ranges;             // by kernel time
-  std::vector<HostPhase> host_phases;         // by host time
-  std::vector<PossibleMark> possible_marks;   // by kernel time; none where stages are known
-  std::vector<DeviceRow> devices;
-  std::vector<CopyRow> copies;                // by device, then by time
-  std::vector<KernelChains> kernel_chains;    // by device and stage
-  std::vector<std::string> unmatched_names;   // kernels of family other, by time, when it is large
-  std::optional<CountersRow> counters;        // nullopt: no ncu capture
-  std::optional<Efficiency> efficiency;       // nullopt: no model
-  std::vector<Composition> compositions;      // by stage, then sequences
-  std::optional<RequestsSummary> requests;    // nullopt: no file of requests
-  std::optional<StructureSummary> structure;  // nullopt: a summary, or no kernels
-  std::optional<Operators> operators;         // nullopt: no source of names
-  std::optional<GraphNames> graph_names;      // nullopt: no kernel was launched by a CUDA graph
-  Findings findings;                          // what to fix first; filled when all else is there
-  Diagnostics diagnostics;
+  std::vector<RangeTotal> all_ranges;         // by kernel time; results have the first hundred
 };
 
 // The analysis of a kernel summary: no stages, no ledger, no devices.

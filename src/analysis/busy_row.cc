@@ -52,4 +52,11 @@ const LedgerRow* busy_row_of(const Analysis& analysis, const std::string& device
   return row;
 }
 
+void set_busy_stages(Analysis& analysis) {
+  for (DeviceRow& device : analysis.devices) {
+    const LedgerRow* row = busy_row_of(analysis, device.device);
+    device.busy_stage = row == nullptr ? RowName() : row->stage;
+  }
+}
+
 }  // namespace gpuwhy

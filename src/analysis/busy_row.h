@@ -23,4 +23,7 @@ const LedgerRow* only_stage(const Analysis& analysis, const std::string& device)
 // capture. nullptr: there is none.
 const LedgerRow* busy_row_of(const Analysis& analysis, const std::string& device);
 
+// Fills in the stages of those rows.
+void set_busy_stages(Analysis& analysis);
+
 }  // namespace gpuwhy

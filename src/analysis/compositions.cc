@@ -89,7 +89,7 @@ bool has_cost(const RowName& stage) {
 
 std::vector<Composition> find_compositions(const Analysis& analysis, const EfficiencySetup* model) {
   std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<const StageStep*>> groups;
-  for (const StageStep& step : analysis.steps) {
+  for (const StageStep& step : analysis.stage_steps) {
     if (step.is_step && !step.is_open && step.sequences.value_or(0) > 0) {
       groups[{step.stage, bucket_of(*step.sequences)}].push_back(&step);
     }

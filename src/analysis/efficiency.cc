@@ -48,7 +48,7 @@ struct Clocks {
 // Replicas of the model whose steps are in a stage.
 std::int64_t count_replicas(const Analysis& analysis, const RowName& stage) {
   std::set<std::uint32_t> groups;
-  for (const StageStep& step : analysis.steps) {
+  for (const StageStep& step : analysis.stage_steps) {
     if (analysis.stages[step.stage].stage == stage) {
       groups.insert(step.group);
     }
@@ -81,8 +81,9 @@ Clocks clocks_of(const Analysis& analysis, const StageRow& stage) {
 
 // GPUs that share one copy of the model: those of a group of ranks, else all that ran kernels.
 std::int64_t count_gpus(const Analysis& analysis) {
-  if (!analysis.rank_groups.empty() && !analysis.rank_groups[0].devices.empty()) {
-    return static_cast<std::int64_t>(analysis.rank_groups[0].devices.size());
+  const auto& groups = analysis.rank_groups;
+  if (groups && !groups->empty() && !groups->front().devices.empty()) {
+    return static_cast<std::int64_t>(groups->front().devices.size());
   }
   const auto count = std::count_if(analysis.devices.begin(), analysis.devices.end(),
                                    [](const DeviceRow& device) { return device.num_kernels > 0; });

@@ -35,10 +35,11 @@ LaunchGroup group_of(const KernelSummaryRow& row, std::string family) {
 Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
   Analysis analysis;
   analysis.capture = capture_row(summary.capture);
+  analysis.tool_messages = std::move(analysis.capture.messages);
   analysis.capture.recorded = recorded_at(analysis.capture);
   analysis.capture.has_cuda = !summary.rows.empty();
-  analysis.diagnostics = summary.diagnostics;
-  analysis.diagnostics.insert(analysis.diagnostics.end(), rules.notes.begin(), rules.notes.end());
+  analysis.data_quality = summary.diagnostics;
+  analysis.data_quality.insert(analysis.data_quality.end(), rules.notes.begin(), rules.notes.end());
   analysis.is_summary = true;
   // One row per kernel: rows split by shape are combined again.
   std::map<std::string, std::size_t> known;

@@ -34,7 +34,7 @@ void set_times(const StageTimes& times, Latency& latency) {
 // The finished steps of one stage, in time order.
 std::vector<const StageStep*> steps_in(const Analysis& analysis, StageRole role) {
   std::vector<const StageStep*> steps;
-  for (const StageStep& step : analysis.steps) {
+  for (const StageStep& step : analysis.stage_steps) {
     if (role_of(analysis.stages[step.stage].stage) == role && !step.is_open) {
       steps.push_back(&step);
     }
@@ -218,12 +218,12 @@ Latencies latencies_of(const Analysis& analysis) {
   }
   result.decode_sequences = lower_median(std::move(sequences));
   const bool has_baseline =
-      !analysis.baseline.empty() && marks_cover_work(steps) && marks_cover_work(prefills);
+      analysis.baseline && marks_cover_work(steps) && marks_cover_work(prefills);
   if (has_baseline) {
-    const StageTimes* step = row_of(analysis.baseline, StageRole::kDecodeStep);
-    step = step == nullptr ? row_of(analysis.baseline, StageRole::kDecode) : step;
+    const StageTimes* step = row_of(*analysis.baseline, StageRole::kDecodeStep);
+    step = step == nullptr ? row_of(*analysis.baseline, StageRole::kDecode) : step;
     result.source = "the pass without a profiler";
-    result.ttft = latency_of_marks(row_of(analysis.baseline, StageRole::kPrefill),
+    result.ttft = latency_of_marks(row_of(*analysis.baseline, StageRole::kPrefill),
                                    "no stage prefill was marked");
     result.tpot = latency_of_marks(step, "no decode step was marked");
     result.decode_tokens_per_s = step == nullptr ? std::nullopt : step->tokens_per_s;

@@ -62,7 +62,7 @@ std::map<std::string_view, Weights> weights_of(const Llm& llm) {
 // Tokens of every step, where marks say so and all agree.
 std::optional<std::int64_t> tokens_of_steps(const Analysis& analysis) {
   std::optional<std::int64_t> tokens;
-  for (const StageStep& step : analysis.steps) {
+  for (const StageStep& step : analysis.stage_steps) {
     if (!step.is_step || !step.tokens || (tokens && tokens != step.tokens)) {
       return std::nullopt;
     }
@@ -86,11 +86,11 @@ struct KnownWork {
 
 // Prefill or decode: by the pass itself, else by the marks where all steps are of one kind.
 StageRole kind_of(const PassRow& pass, const Analysis& analysis) {
-  if (!pass.kind.empty() || analysis.structure->passes.size() > 1 || analysis.steps.empty()) {
+  if (!pass.kind.empty() || analysis.structure->passes.size() > 1 || analysis.stage_steps.empty()) {
     return role_of(row_name(pass.kind));
   }
-  const RowName& first = analysis.stages[analysis.steps.front().stage].stage;
-  const bool are_alike = std::ranges::all_of(analysis.steps, [&](const StageStep& step) {
+  const RowName& first = analysis.stages[analysis.stage_steps.front().stage].stage;
+  const bool are_alike = std::ranges::all_of(analysis.stage_steps, [&](const StageStep& step) {
     return analysis.stages[step.stage].stage == first;
   });
   return !are_alike                              ? StageRole::kOther
@@ -114,10 +114,10 @@ KnownWork work_of(const PassRow& pass, const EfficiencySetup& setup, const Llm& 
     work = {sequences * *setup.prompt_tokens,
             cost_of(llm, prefill_work(*setup.prompt_tokens, sequences)), 1};
   } else if (kind != StageRole::kOther && analysis.structure->passes.size() == 1 &&
-             std::ranges::all_of(analysis.steps, [&](const StageStep& step) {
+             std::ranges::all_of(analysis.stage_steps, [&](const StageStep& step) {
                return step.counts.is_complete() && is_exact(llm, step.counts);
              })) {
-    for (const StageStep& step : analysis.steps) {
+    for (const StageStep& step : analysis.stage_steps) {
       work.cost.add(cost_of(llm, step.counts, CostOf::kExecuted));
       ++work.num_passes;
     }

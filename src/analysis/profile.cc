@@ -22,6 +22,7 @@
 #include "analysis/host_phases.h"
 #include "analysis/kernel_chains.h"
 #include "analysis/kernels.h"
+#include "analysis/latencies.h"
 #include "analysis/ledger.h"
 #include "analysis/operator_rates.h"
 #include "analysis/operators.h"
@@ -104,11 +105,7 @@ void take_ledgers(LedgerResult ledgers, Analysis& analysis) {
     std::move(causes.begin(), causes.end(), std::back_inserter(analysis.idle_causes));
     causes.clear();
   }
-  for (DeviceRow& device : analysis.devices) {
-    if (const LedgerRow* row = busy_row_of(analysis, device.device)) {
-      device.busy_stage = row->stage;
-    }
-  }
+  set_busy_stages(analysis);
   analysis.ledger_history = std::move(ledgers.history);
   analysis.capture.stage_overlap_ns = ledgers.overlap_ns;
   analysis.capture.outside_stages_ns = ledgers.outside_ns;
@@ -153,7 +150,8 @@ void find_all_stages(Handover& at) {
   analysis.capture.recorded = recorded_at(analysis.capture);
   analysis.capture.stage_source = stages.source;
   analysis.engine = stages.engine;
-  analysis.diagnostics.insert(analysis.diagnostics.end(), stages.notes.begin(), stages.notes.end());
+  analysis.data_quality.insert(analysis.data_quality.end(), stages.notes.begin(),
+                               stages.notes.end());
 
   // Ranks of one model: their marks repeat each other, and each step counts once.
   at.groups = find_rank_groups(at.trace, stages, at.is_communication, at.options.parallelism);
@@ -166,8 +164,8 @@ void find_all_stages(Handover& at) {
 void add_attribution(Profile& profile) {
   profile.attribution = attribute(*profile.trace, profile.stages);
   add_orphans(profile.attribution.kernels, profile.trace->kernels.size(),
-              profile.analysis.diagnostics);
-  add_joined(profile.attribution, profile.analysis.diagnostics);
+              profile.analysis.data_quality);
+  add_joined(profile.attribution, profile.analysis.data_quality);
 }
 
 // Where the gaps between kernels go: to the timeline, and to what explains late tokens.
@@ -202,10 +200,10 @@ void add_ledgers(Handover& at) {
 void add_steps(Handover& at) {
   const Stages& stages = at.made.stages;
   Analysis& analysis = at.made.analysis;
-  analysis.steps = find_steps(at.trace, stages, at.groups, at.windows, at.ledgers.own_ns);
-  analysis.step_rows = summarise_steps(stages.names, analysis.steps);
-  analysis.steady_window = mark_steady(stages.names, analysis.steps);
-  analysis.rank_groups = summarise_groups(at.trace, at.groups, analysis.steps);
+  analysis.stage_steps = find_steps(at.trace, stages, at.groups, at.windows, at.ledgers.own_ns);
+  analysis.steps = summarise_steps(stages.names, analysis.stage_steps);
+  analysis.steady_window = mark_steady(stages.names, analysis.stage_steps);
+  analysis.rank_groups = summarise_groups(at.trace, at.groups, analysis.stage_steps);
   take_ledgers(std::move(at.ledgers), analysis);
 }
 
@@ -302,9 +300,10 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   const Attribution& attribution = profile.attribution;
   Analysis& analysis = profile.analysis;
   analysis.capture = capture_row(trace.capture);
-  analysis.diagnostics = trace.diagnostics;
-  analysis.diagnostics.insert(analysis.diagnostics.end(), profile.rules.notes.begin(),
-                              profile.rules.notes.end());
+  analysis.tool_messages = std::move(analysis.capture.messages);
+  analysis.data_quality = trace.diagnostics;
+  analysis.data_quality.insert(analysis.data_quality.end(), profile.rules.notes.begin(),
+                               profile.rules.notes.end());
 
   // Each step reads the trace and the results of those that it needs, and writes fields of its own.
   // The longest chain comes first.
@@ -338,12 +337,16 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   graph.add("operators", {summed}, [&] {
     analysis.operators =
         summarise_operators(trace, stages, attribution, analysis.capture.kernel_ns);
+    if (analysis.operators) {
+      analysis.gemm_rates = std::move(analysis.gemm_rates);
+      analysis.collective_rates = std::move(analysis.collective_rates);
+    }
   });
   graph.add("steady phase", {summed, chained},
             [&] { measure_steady(trace, stages, attribution, at.steady, analysis); });
   graph.add("ranges", {attributed}, [&] {
-    analysis.ranges = summarise_ranges(trace, attribution, &at.of_ranges);
-    analysis.host_phases = find_host_phases(analysis.ranges, stages.engine);
+    analysis.all_ranges = summarise_ranges(trace, attribution, &at.of_ranges);
+    analysis.host_phases = find_host_phases(analysis.all_ranges, stages.engine);
   });
   graph.add("kernel time", {attributed},
             [&] { add_kernel_time(trace, stages, attribution, analysis.stages); });
@@ -353,24 +356,31 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
 
   // What needs the results of several of them.
   for (const Diagnostics& found : {at.of_ranges, at.of_streams}) {
-    analysis.diagnostics.insert(analysis.diagnostics.end(), found.begin(), found.end());
+    analysis.data_quality.insert(analysis.data_quality.end(), found.begin(), found.end());
   }
-  for (RangeTotal& range : analysis.ranges) {
+  for (RangeTotal& range : analysis.all_ranges) {
     range.longest_start_ns -= range.longest_ns > 0 ? analysis.capture.start_ns : 0;
   }
+  analysis.ranges.assign(
+      analysis.all_ranges.begin(),
+      analysis.all_ranges.begin() +
+          static_cast<std::ptrdiff_t>(std::min(kMostRanges, analysis.all_ranges.size())));
   analysis.possible_marks = possible_marks(
-      stages, analysis.ranges, analysis.capture.kernel_ns - analysis.capture.opaque_graph_ns);
+      stages, analysis.all_ranges, analysis.capture.kernel_ns - analysis.capture.opaque_graph_ns);
   profile.timeline.layer_maps = std::move(at.layer_maps);
   if (profile.structure.is_found()) {
-    add_disagreement(*analysis.structure, analysis.diagnostics);
+    add_disagreement(*analysis.structure, analysis.data_quality);
   }
   return profile;
 }
 
 void complete(Profile& profile, Besides evidence, PassTimer* timer) {
   Analysis& analysis = profile.analysis;
-  analysis.diagnostics.insert(analysis.diagnostics.end(), evidence.diagnostics.begin(),
-                              evidence.diagnostics.end());
+  if (!analysis.rank_groups) {
+    analysis.rank_groups.emplace();
+  }
+  analysis.data_quality.insert(analysis.data_quality.end(), evidence.diagnostics.begin(),
+                               evidence.diagnostics.end());
 
   // Hardware counters.
   if (evidence.counters) {
@@ -383,13 +393,15 @@ void complete(Profile& profile, Besides evidence, PassTimer* timer) {
   }
 
   // Rates of matrix products relative to the GPU's peak.
-  if (analysis.operators && !analysis.operators->rates.products.empty() && evidence.gpus) {
-    add_peak_fractions(gpu_for_rates(evidence, analysis), analysis.operators->rates.products);
+  if (analysis.operators && !analysis.gemm_rates.empty() && evidence.gpus) {
+    add_peak_fractions(gpu_for_rates(evidence, analysis), analysis.gemm_rates);
   }
 
   // Times without a profiler, and the profiler's overhead.
-  analysis.baseline = std::move(evidence.baseline);
-  analysis.overheads = overheads_of(analysis.baseline, analysis.stage_times);
+  if (!evidence.baseline.empty()) {
+    analysis.overhead = overheads_of(evidence.baseline, analysis.stage_times);
+    analysis.baseline = std::move(evidence.baseline);
+  }
 
   // Efficiency relative to the model's minimum cost on this GPU.
   if (evidence.model) {
@@ -400,7 +412,7 @@ void complete(Profile& profile, Besides evidence, PassTimer* timer) {
       const std::string mismatch = model_mismatch(analysis, evidence.model->llm);
       if (!mismatch.empty()) {
         evidence.model->llm.no_cost_reason = mismatch;
-        analysis.diagnostics.push_back(
+        analysis.data_quality.push_back(
             {std::string(kModelMismatch), Severity::kWarning, 1,
              fmt::format("MFU, MBU and the speed of light are n/a for {}: {}",
                          printable(evidence.model->model_name), mismatch)});
@@ -438,7 +450,12 @@ void complete(Profile& profile, Besides evidence, PassTimer* timer) {
     evidence.facts.tensor_cores = tensor_cores_in(evidence.gpus);
     evidence.facts.link_bytes_per_s = links_in(evidence.gpus);
   }
-  analysis.findings = find_findings(analysis, evidence.facts);
+  Findings findings = find_findings(analysis, evidence.facts);
+  analysis.findings = std::move(findings.found);
+  analysis.silent_rules = std::move(findings.silent);
+
+  analysis.aggregates = latencies_of(analysis);
+  analysis.verdict = verdict_of(analysis);
 }
 
 }  // namespace gpuwhy

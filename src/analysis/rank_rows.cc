@@ -252,7 +252,8 @@ std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const RankDet
   if (!analysis.absent.empty()) {
     identity.recorded_by = "bare";
     RankSummary summary{identity, {}, {}, {}};
-    for (const StageTimes& stage : analysis.baseline) {
+    const std::vector<StageTimes> none;
+    for (const StageTimes& stage : analysis.baseline ? *analysis.baseline : none) {
       summary.stages.push_back(host_times(stage, stage.n));
     }
     return {summary};

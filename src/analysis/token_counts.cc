@@ -32,7 +32,7 @@ RecordedPasses recorded(const StageStep& step, const LlmWork& work) {
 class Tracker {
  public:
   Tracker(const Analysis& analysis, const EfficiencySetup& setup)
-      : analysis_(analysis), setup_(setup), steps_(analysis.steps) {
+      : analysis_(analysis), setup_(setup), steps_(analysis.stage_steps) {
     // Each replica serves requests of its own.
     std::ranges::stable_sort(
         steps_, {}, [](const StageStep& one) { return std::pair(one.group, one.start_ns); });

@@ -10,8 +10,9 @@
 
 #include "base/error.h"
 #include "model/checkpoint.h"
-#include "report/metrics.h"
-#include "session/recording.h"
+#include "results/json.h"
+#include "results/results.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy::api {
 namespace {
@@ -71,14 +72,14 @@ Recording recording_of(const std::string& path, const std::string& rules_file) {
   for (const gpuwhy::LedgerRow& ledger : analysis.ledgers) {
     recording.ledgers.push_back(ledger_row(ledger));
   }
-  for (const Finding& finding : analysis.findings.found) {
+  for (const Finding& finding : analysis.findings) {
     recording.findings.push_back(
         {word_of(finding.id), finding.sentence, text_of_member(finding.advice), finding.saving_ns});
   }
-  for (const Diagnostic& diagnostic : analysis.diagnostics) {
+  for (const Diagnostic& diagnostic : analysis.data_quality) {
     recording.warnings.push_back(diagnostic.sentence);
   }
-  recording.metrics_json = metrics_json_text(metrics_of(analysis));
+  recording.metrics_json = metrics_json_text(analysis);
   return recording;
 }
 

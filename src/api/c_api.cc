@@ -13,7 +13,8 @@
 #include "api/tables.h"
 #include "base/error.h"
 #include "report/comparison.h"
-#include "session/compared_runs.h"
+#include "report/files.h"
+#include "session/reading/compared_runs.h"
 
 struct gpuwhy_error {  // NOLINT(readability-identifier-naming)
   int kind = GPUWHY_FAILURE;
@@ -125,7 +126,7 @@ std::vector<RunSummary> runs_of(std::span<const gpuwhy_run> given_runs) {
   for (const gpuwhy_run& run : given_runs) {
     if (run.profile != nullptr) {
       const OpenRecording& recording = *run.profile->recording;
-      summaries.push_back(summary_of_metrics(recording.paths.front(), recording.metrics));
+      summaries.push_back(summary_of_metrics(recording.paths.front(), recording.profile.analysis));
       continue;
     }
     given(run.path, "path");
@@ -196,7 +197,8 @@ void gpuwhy_free(char* text) {
 
 char* gpuwhy_metrics_json(const gpuwhy_profile* profile, gpuwhy_error** error) {
   return no_throw(error, static_cast<char*>(nullptr), [&] {
-    return gpuwhy::copy_of(gpuwhy::metrics_json_text(given(profile, "profile").recording->metrics));
+    return gpuwhy::copy_of(
+        gpuwhy::metrics_json_text(given(profile, "profile").recording->profile.analysis));
   });
 }
 
@@ -207,7 +209,7 @@ char* gpuwhy_report_html(const gpuwhy_profile* profile, gpuwhy_error** error) {
     wants.has_timeline = true;
     const gpuwhy::Profile again = gpuwhy::profile_recordings(recording.paths, recording.options,
                                                              gpuwhy::this_system(), wants);
-    return gpuwhy::copy_of(gpuwhy::report_page(gpuwhy::metrics_of(again.analysis), again.timeline));
+    return gpuwhy::copy_of(gpuwhy::report_page(again.analysis, again.timeline));
   });
 }
 

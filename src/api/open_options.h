@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "compare/compare.h"
-#include "session/named_model.h"
-#include "session/recording.h"
+#include "session/reading/named_model.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy {
 

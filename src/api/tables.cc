@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 #include "export/tables.h"
-#include "report/metric_fields.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 namespace {
@@ -34,7 +34,7 @@ TableResult table_of(const std::vector<Row>& rows) {
 // Every step: the metrics only have the lengths of the first ones and their medians.
 TableResult steps(const Shared& recording) {
   const Profile& profile = recording->profile;
-  return {profile.analysis.steps.size(), [&profile] {
+  return {profile.analysis.stage_steps.size(), [&profile] {
             return pick(step_table(profile).columns,
                         {"stage", "start_ns", "duration_ns", "is_open", "is_step", "is_steady",
                          "tokens", "sequences", "gpu_start_ns", "gpu_window_ns", "gpu_work_ns",
@@ -75,7 +75,7 @@ TableResult requests(const Shared& recording) {
 // A list inside the structure of the model.
 template <auto member>
 TableResult structure_list(const Shared& recording) {
-  const std::optional<StructureSummary>& structure = recording->metrics.structure;
+  const std::optional<StructureSummary>& structure = recording->profile.analysis.structure;
   return structure && structure->reason.empty()
              ? table_of((*structure).*member)
              : not_there(fmt::format(
@@ -86,24 +86,24 @@ TableResult structure_list(const Shared& recording) {
 // Tables that are members of Metrics.
 template <auto member>
 TableResult list_of(const Shared& recording) {
-  return table_of(recording->metrics.*member);
+  return table_of(recording->profile.analysis.*member);
 }
 
 // A new table is a row here: gpuwhy table and the library have it then. What is not in metrics.json
 // for want of evidence is not an empty table, but a reason.
 constexpr TableInfo kTables[] = {
-    {"findings", "What to fix, most urgent first", "findings", list_of<&Metrics::findings>},
+    {"findings", "What to fix, most urgent first", "findings", list_of<&Results::findings>},
     {"silent_rules", "Rules that could not be checked, and why", nullptr,
-     list_of<&Metrics::silent_rules>},
+     list_of<&Results::silent_rules>},
     {"stages", "Stages: CPU time and kernel time of their marks", "stages",
-     list_of<&Metrics::stages>},
+     list_of<&Results::stages>},
     {"steps", "Each run through a stage: length on CPU and GPU", nullptr, steps},
-    {"ledger", "Where GPU time went, by stage and GPU", "ledger", list_of<&Metrics::ledgers>},
-    {"idle_causes", "Idle GPU time by what the CPU did", nullptr, list_of<&Metrics::idle_causes>},
-    {"kernels", "Kernels by total time, per stage and GPU", "kernels", list_of<&Metrics::kernels>},
+    {"ledger", "Where GPU time went, by stage and GPU", "ledger", list_of<&Results::ledgers>},
+    {"idle_causes", "Idle GPU time by what the CPU did", nullptr, list_of<&Results::idle_causes>},
+    {"kernels", "Kernels by total time, per stage and GPU", "kernels", list_of<&Results::kernels>},
     {"launches", "Each kernel that ran: time, stage, shape, pass, layer", nullptr, launches},
     {"families", "Kernel time by family: GEMM, attention, ...", "families",
-     list_of<&Metrics::families>},
+     list_of<&Results::families>},
     {"layers", "The model: passes, layers, parts, by order of kernels", "model",
      structure_list<&StructureSummary::parts>},
     {"passes", "Kinds of passes of the model", nullptr, structure_list<&StructureSummary::passes>},
@@ -114,30 +114,32 @@ constexpr TableInfo kTables[] = {
     {"requests", "Requests of clients joined to steps: --requests FILE", "requests", requests},
     {"operators", "Operators of a framework by time", "operators",
      [](const Shared& r) -> TableResult {
-       return r->metrics.operators ? table_of(r->metrics.operators->rows)
-                                   : not_there("there are no operators: the recording names none");
+       return r->profile.analysis.operators
+                  ? table_of(r->profile.analysis.operators->rows)
+                  : not_there("there are no operators: the recording names none");
      }},
-    {"devices", "The GPUs: busy time, kernels, copies", nullptr, list_of<&Metrics::devices>},
+    {"devices", "The GPUs: busy time, kernels, copies", nullptr, list_of<&Results::devices>},
     {"copies", "Copies by GPU, direction and kind of host memory", nullptr,
-     list_of<&Metrics::copies>},
+     list_of<&Results::copies>},
     {"compositions", "Steps of an engine by stage and number of sequences", nullptr,
-     list_of<&Metrics::compositions>},
+     list_of<&Results::compositions>},
     {"gemm_rates", "GEMM and attention by operator, sizes and type", "gemm_rates",
-     list_of<&Metrics::gemm_rates>},
+     list_of<&Results::gemm_rates>},
     {"collective_rates", "Collectives by group of processes and type", nullptr,
-     list_of<&Metrics::collective_rates>},
+     list_of<&Results::collective_rates>},
     {"ranges", "NVTX ranges: CPU time, and the kernels launched inside", "ranges",
-     list_of<&Metrics::ranges>},
+     list_of<&Results::ranges>},
     {"host_phases", "Parts of a step on the CPU, as engines mark them", "host_phases",
-     list_of<&Metrics::host_phases>},
+     list_of<&Results::host_phases>},
     {"counters", "What ncu measured, launch by launch: --ncu FILE", "counters",
      [](const Shared& r) -> TableResult {
-       return r->metrics.counters ? table_of(r->metrics.counters->kernels)
-                                  : not_there("there are no counters: no file of ncu was given",
-                                              "give it as ncu, or --ncu FILE");
+       return r->profile.analysis.counters
+                  ? table_of(r->profile.analysis.counters->kernels)
+                  : not_there("there are no counters: no file of ncu was given",
+                              "give it as ncu, or --ncu FILE");
      }},
     {"data_quality", "What was imperfect in the recording", "quality",
-     list_of<&Metrics::data_quality>},
+     list_of<&Results::data_quality>},
 };
 
 }  // namespace
@@ -152,8 +154,7 @@ OpenRecording read_recording(std::vector<std::string> paths, RecordingOptions op
   recording.wants.batch = model.setup.batch;
   recording.profile =
       profile_recordings(recording.paths, recording.options, system, recording.wants);
-  recording.metrics = metrics_of(recording.profile.analysis);
-  recording.verdict = text_of_member(recording.metrics.verdict);
+  recording.verdict = text_of_member(recording.profile.analysis.verdict);
   return recording;
 }
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "analysis/profile.h"
-#include "report/metrics.h"
 #include "results/columns.h"
-#include "session/named_model.h"
-#include "session/recording.h"
+#include "results/results.h"
+#include "session/reading/named_model.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy {
 
@@ -25,7 +25,6 @@ struct OpenRecording {
   RecordingOptions options;
   ProfileWants wants;
   Profile profile;
-  Metrics metrics;
   std::string verdict;  // as text
 };
 

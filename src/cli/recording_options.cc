@@ -8,7 +8,7 @@
 #include "analysis/profile.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "session/recording.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy {
 

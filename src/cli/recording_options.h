@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "report/worth.h"
-#include "session/named_model.h"
+#include "session/reading/named_model.h"
 
 namespace gpuwhy {
 

@@ -433,7 +433,7 @@ ColumnTable launch_table(const Profile& profile, std::shared_ptr<const void> own
 }
 
 ColumnTable step_table(const Profile& profile) {
-  const std::vector<StageStep>& steps = profile.analysis.steps;
+  const std::vector<StageStep>& steps = profile.analysis.stage_steps;
   const Stages& stages = profile.stages;
   ColumnTable table{"steps", steps.size(), result_columns(steps)};
   table.columns.push_back(
@@ -455,7 +455,7 @@ std::vector<ColumnTable> parquet_tables(const Profile& profile) {
     // A mark that the recording does not end has no length.
     ResultColumn& duration = column_named("duration_ns", steps.columns);
     duration.is_optional = true;
-    duration.value = [&all = profile.analysis.steps](std::size_t row) {
+    duration.value = [&all = profile.analysis.stage_steps](std::size_t row) {
       return all[row].is_open ? std::nullopt : MaybeNumber(all[row].duration_ns);
     };
     tables.push_back({"layers", rows->layers.size(), result_columns(rows->layers), rows});

@@ -12,9 +12,9 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "report/metrics.h"
 #include "report/sections.h"
 #include "report/speed.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 namespace {
@@ -56,7 +56,7 @@ void add_latency(const Latency& latency, const std::string& name, std::vector<Me
   add(latency.p99_ns, name + "/p99", "latency_ns", measures, latency.n);
 }
 
-std::vector<Measure> measures_of(const Metrics& metrics) {
+std::vector<Measure> measures_of(const Results& metrics) {
   std::vector<Measure> measures;
   add_latency(metrics.aggregates.ttft, "ttft", measures);
   add_latency(metrics.aggregates.tpot, "tpot", measures);
@@ -98,7 +98,7 @@ std::vector<Measure> measures_of(const Metrics& metrics) {
 
 }  // namespace
 
-std::string github_summary(const Metrics& metrics) {
+std::string github_summary(const Results& metrics) {
   Document document = report_document(metrics, {});
   // A job's page has no files next to it.
   std::erase_if(document.sections, [](const Section& section) { return section.id == "files"; });
@@ -166,7 +166,7 @@ std::string metrics_report(const std::vector<MetricsReportRow>& rows) {
   return text + "# EOF\n";
 }
 
-std::string gitlab_metrics(const Metrics& metrics) {
+std::string gitlab_metrics(const Results& metrics) {
   std::vector<MetricsReportRow> rows;
   for (const Measure& measure : measures_of(metrics)) {
     rows.push_back({measure.benchmark, measure.measure, measure.value});
@@ -174,7 +174,7 @@ std::string gitlab_metrics(const Metrics& metrics) {
   return metrics_report(rows);
 }
 
-std::string bencher_json(const Metrics& metrics) {
+std::string bencher_json(const Results& metrics) {
   Json document = Json::object();
   for (const Measure& measure : measures_of(metrics)) {
     Json& row = document[measure.benchmark][measure.measure];
@@ -187,7 +187,7 @@ std::string bencher_json(const Metrics& metrics) {
   return to_json_text(document);
 }
 
-std::string google_benchmark_json(const Metrics& metrics) {
+std::string google_benchmark_json(const Results& metrics) {
   const std::vector<Measure> measures = measures_of(metrics);
   Json benchmarks = Json::array();
   for (const Measure& measure : measures) {

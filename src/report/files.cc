@@ -4,11 +4,14 @@
 //
 // All of them are always written, so that a reader finds the expected file, with the reason for
 // anything missing.
+#include "report/files.h"
+
 #include "base/json.h"
 #include "bundle/layout.h"
-#include "report/metrics.h"
 #include "report/page.h"
 #include "report/sections.h"
+#include "results/json.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 namespace {
@@ -16,7 +19,7 @@ namespace {
 constexpr std::size_t kOperatorRows = 50;
 
 struct ReportParts {
-  const Metrics& metrics;
+  const Results& metrics;
   const Json json;
   const std::vector<std::string>& beside;
   const Timeline& timeline;
@@ -95,7 +98,7 @@ std::vector<std::string> report_file_names() {
 }
 
 std::vector<std::pair<std::string, std::string>> report_files(
-    const Metrics& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
+    const Results& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
     PassTimer* timer, const std::optional<GpuPrice>& price, std::size_t kernel_rows) {
   const ReportParts parts{metrics,    metrics_json(metrics), beside, timeline, timer, price,
                           kernel_rows};
@@ -106,7 +109,7 @@ std::vector<std::pair<std::string, std::string>> report_files(
   return files;
 }
 
-std::string report_page(const Metrics& metrics, const Timeline& timeline) {
+std::string report_page(const Results& metrics, const Timeline& timeline) {
   return page_html(metrics, metrics_json(metrics), timeline, {});
 }
 

@@ -17,8 +17,8 @@
 #include "report/document.h"
 #include "report/html_parts.h"
 #include "report/key_words.h"
-#include "report/metric_catalog.h"
 #include "report/section_parts.h"
+#include "results/catalog.h"
 
 namespace gpuwhy {
 namespace {

@@ -27,7 +27,7 @@ constexpr double kLeastShare = 0.03;                // of a kernel that has a li
 // with milliseconds that scripts can read. `kernel_name` is the whole name, as in metrics.json:
 // what nsys and ncu --kernel-name take; people read the short one.
 std::vector<MemberColumn<KernelRow>> kernel_columns(const SectionOptions& options,
-                                                    const Metrics& metrics) {
+                                                    const Results& metrics) {
   using Row = KernelRow;
   const MemberColumn<Row> bound = {"bound", CellFormat::kText, &Row::bound};
   std::vector<MemberColumn<Row>> columns;
@@ -233,7 +233,7 @@ bool is_covered(const CounterRow& row) {
 }  // namespace
 
 // The first table an engineer looks for: what kind of kernels the GPU runs.
-Section families_section(const Metrics& metrics, const SectionOptions& options) {
+Section families_section(const Results& metrics, const SectionOptions& options) {
   Section section;
   ReportTable table;
   table.columns = {{"share", "", CellFormat::kFraction},
@@ -261,10 +261,10 @@ Section families_section(const Metrics& metrics, const SectionOptions& options) 
   return section;
 }
 
-Section ranges_section(const Metrics& metrics, const SectionOptions& options) {
+Section ranges_section(const Results& metrics, const SectionOptions& options) {
   using Row = RangeTotal;
   Section section;
-  ReportTable table = table_of(rows_at(metrics, &Metrics::ranges),
+  ReportTable table = table_of(rows_at(metrics, &Results::ranges),
                                {{"CPU total", CellFormat::kDuration, &Row::host_ns},
                                 {"own", CellFormat::kDuration, &Row::host_own_ns},
                                 {"count", CellFormat::kCount, &Row::instances},
@@ -298,7 +298,7 @@ Section ranges_section(const Metrics& metrics, const SectionOptions& options) {
   return section;
 }
 
-Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
+Section kernels_section(const Results& metrics, const SectionOptions& options) {
   Section section;
   const bool is_merged = options.is_terminal || options.merges_stages;
   const std::vector<MergedKernel> kernels =
@@ -309,7 +309,7 @@ Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
   for (const MergedKernel& kernel : kernels) {
     merged.push_back(kernel.row);
   }
-  MetricRows<KernelRow> rows = rows_at(metrics, &Metrics::kernels);
+  MetricRows<KernelRow> rows = rows_at(metrics, &Results::kernels);
   rows.rows = is_merged ? &merged : rows.rows;
   ReportTable table = table_of(rows, kernel_columns(options, metrics), options.top);
   // Without kernels the verdict says why, for example that the recording holds no GPU work.
@@ -348,7 +348,7 @@ Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
   return section;
 }
 
-Section counters_section(const Metrics& metrics, const SectionOptions& options) {
+Section counters_section(const Results& metrics, const SectionOptions& options) {
   Section section;
   if (!metrics.counters) {
     section.missing =
@@ -358,7 +358,7 @@ Section counters_section(const Metrics& metrics, const SectionOptions& options) 
   }
   using Row = CounterRow;
   section.paragraphs.push_back(coverage_text(metrics.counters->coverage));
-  ReportTable table = table_of(rows_at(metrics, &Metrics::counters, &CountersRow::kernels),
+  ReportTable table = table_of(rows_at(metrics, &Results::counters, &CountersRow::kernels),
                                {{"bound", CellFormat::kText, &Row::bound},
                                 {"GPU time", CellFormat::kFraction, &Row::covered_fraction},
                                 {"potential saving", CellFormat::kDuration, &Row::winnable_ns},
@@ -408,9 +408,9 @@ std::string graph_names_text(const GraphNames& names) {
 
 // Operators come from marks of the recording or from a table of the program itself; `source` says
 // which.
-Section operators_section(const Metrics& metrics, const SectionOptions& options) {
+Section operators_section(const Results& metrics, const SectionOptions& options) {
   Section section;
-  ReportTable table = table_of(rows_at(metrics, &Metrics::operators, &Operators::rows),
+  ReportTable table = table_of(rows_at(metrics, &Results::operators, &Operators::rows),
                                operator_columns(options.is_terminal), options.top);
   if (table.rows.empty()) {
     section.missing =
@@ -436,7 +436,7 @@ Section operators_section(const Metrics& metrics, const SectionOptions& options)
   section.tables.push_back(std::move(table));
   if (!operators.layers.empty() && !options.is_terminal) {
     using Row = LayerTotal;
-    section.tables.push_back(table_of(rows_at(metrics, &Metrics::operators, &Operators::layers),
+    section.tables.push_back(table_of(rows_at(metrics, &Results::operators, &Operators::layers),
                                       {{"layer", CellFormat::kName, &Row::layer},
                                        {"total_ms", CellFormat::kMilliseconds, &Row::total_ns},
                                        {"calls", CellFormat::kCount, &Row::calls}}));
@@ -446,11 +446,11 @@ Section operators_section(const Metrics& metrics, const SectionOptions& options)
 }
 
 // What each product and attention reached, from the sizes that the recording has.
-Section gemm_rates_section(const Metrics& metrics, const SectionOptions& options) {
+Section gemm_rates_section(const Results& metrics, const SectionOptions& options) {
   using Row = GemmRate;
   Section section;
   const CellFormat time = options.is_terminal ? CellFormat::kDuration : CellFormat::kMilliseconds;
-  ReportTable table = table_of(rows_at(metrics, &Metrics::gemm_rates),
+  ReportTable table = table_of(rows_at(metrics, &Results::gemm_rates),
                                {{"of peak", CellFormat::kFraction, &Row::peak_fraction},
                                 {"TFLOP/s", CellFormat::kTeraflops, &Row::flops_per_s},
                                 {options.is_terminal ? "total" : "total_ms", time, &Row::total_ns},

@@ -39,7 +39,7 @@ std::string whole_script() {
 
 }  // namespace
 
-std::string page_html(const Metrics& metrics, const Json& json, const Timeline& timeline,
+std::string page_html(const Results& metrics, const Json& json, const Timeline& timeline,
                       const std::vector<std::string>& files, const std::optional<GpuPrice>& price) {
   SectionOptions options;
   options.gpu_hour_price = price;

@@ -12,14 +12,14 @@
 
 namespace gpuwhy {
 
-struct Metrics;
+struct Results;
 
 // A larger page is a nuisance in mail and slow to open.
 inline constexpr std::size_t kPageBudgetBytes = 2'000'000;
 
 // report.html: one self-contained file, without network or server. `files` are those it links to;
 // `json` is metrics_json(metrics).
-std::string page_html(const Metrics& metrics, const Json& json, const Timeline& timeline,
+std::string page_html(const Results& metrics, const Json& json, const Timeline& timeline,
                       const std::vector<std::string>& files,
                       const std::optional<GpuPrice>& price = {});
 
@@ -28,7 +28,7 @@ struct PageData {
   std::string json;    // gzip, base64: metrics.json as far as it fits, and what the planes hold
   std::string planes;  // gzip, base64: the timeline's numbers, byte plane by byte plane
 };
-PageData page_data(const Metrics& metrics, const Json& json, const Timeline& timeline,
+PageData page_data(const Results& metrics, const Json& json, const Timeline& timeline,
                    std::size_t budget_bytes);
 
 }  // namespace gpuwhy

@@ -16,9 +16,9 @@
 #include "base/gzip_base64.h"
 #include "base/json.h"
 #include "report/glossary.h"
-#include "report/metrics.h"
 #include "report/page.h"
 #include "report/speed.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 namespace {
@@ -329,7 +329,7 @@ Json rules_json() {
 }
 
 // The time of a step and its rate, as the summary has them.
-Json step_json(const Metrics& metrics) {
+Json step_json(const Results& metrics) {
   const auto time = headline_time(metrics);
   return !time ? Json(nullptr)
                : Json{{"label", time->label},
@@ -342,7 +342,7 @@ Json step_json(const Metrics& metrics) {
 
 }  // namespace
 
-PageData page_data(const Metrics& metrics, const Json& json, const Timeline& timeline,
+PageData page_data(const Results& metrics, const Json& json, const Timeline& timeline,
                    std::size_t budget_bytes) {
   Json document = {{"metrics", json},
                    {"timeline", nullptr},

@@ -11,15 +11,15 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "report/metrics.h"
 #include "report/section_makers.h"
 #include "report/workload_words.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 namespace {
 
 // "2 x NVIDIA H100, 1 x NVIDIA A100", or "2 GPUs" where the recording does not name them.
-std::string gpus_text(const Metrics& metrics) {
+std::string gpus_text(const Results& metrics) {
   std::vector<std::pair<std::string, int>> kinds;
   std::string generation;  // of those without a name
   for (const DeviceRow& device : metrics.devices) {
@@ -46,7 +46,7 @@ std::string gpus_text(const Metrics& metrics) {
 
 }  // namespace
 
-PageHeading page_heading(const Metrics& metrics) {
+PageHeading page_heading(const Results& metrics) {
   const CaptureRow& capture = metrics.capture;
   const std::string model = metrics.efficiency ? metrics.efficiency->model : "";
   const std::string file = capture.files.size() > 1 ? fmt::format("{} and {} more", capture.file,

@@ -8,13 +8,13 @@
 
 namespace gpuwhy {
 
-struct Metrics;
+struct Results;
 
 struct PageHeading {
   std::string title;               // file or model, plain text
   std::vector<std::string> facts;  // GPUs, time, tool and so on, those that are known
 };
 
-PageHeading page_heading(const Metrics& metrics);
+PageHeading page_heading(const Results& metrics);
 
 }  // namespace gpuwhy

@@ -3,7 +3,8 @@
 // Tables of all requests and all late tokens, for scripts.
 #include <fmt/format.h>
 
-#include "report/metrics.h"
+#include "report/files.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 namespace {

@@ -44,10 +44,10 @@ ReportTable labelled(ReportTable table, std::size_t column) {
   return table;
 }
 
-ReportTable request_part_table(const Metrics& metrics) {
+ReportTable request_part_table(const Results& metrics) {
   using Row = TtftPartTotal;
   ReportTable table =
-      table_of(rows_at(metrics, &Metrics::requests, &Summary::ttft_parts),
+      table_of(rows_at(metrics, &Results::requests, &Summary::ttft_parts),
                {{"part of TTFT", CellFormat::kText, &Row::part},
                 {"share", CellFormat::kFraction, &Row::share_fraction},
                 {"mean", CellFormat::kDuration, &Row::times, &RequestTimes::mean_ns},
@@ -61,10 +61,10 @@ ReportTable request_part_table(const Metrics& metrics) {
   return labelled(std::move(table), 0);
 }
 
-ReportTable late_cause_table(const Metrics& metrics) {
+ReportTable late_cause_table(const Results& metrics) {
   using Row = StutterTotal;
   ReportTable table =
-      table_of(rows_at(metrics, &Metrics::requests, &Summary::stutters),
+      table_of(rows_at(metrics, &Results::requests, &Summary::stutters),
                {{"cause", CellFormat::kText, &Row::cause},
                 {"tokens", CellFormat::kCount, &Row::count},
                 {"total", CellFormat::kDuration, &Row::total_ns},
@@ -75,9 +75,9 @@ ReportTable late_cause_table(const Metrics& metrics) {
   return labelled(std::move(table), 0);
 }
 
-ReportTable slow_request_table(const Metrics& metrics, std::size_t most) {
+ReportTable slow_request_table(const Results& metrics, std::size_t most) {
   using Row = RequestOutline;
-  ReportTable table = table_of(rows_at(metrics, &Metrics::requests, &Summary::rows),
+  ReportTable table = table_of(rows_at(metrics, &Results::requests, &Summary::rows),
                                {{"request", CellFormat::kName, &Row::id},
                                 {"TTFT", CellFormat::kDuration, &Row::ttft_ns},
                                 {"network", CellFormat::kDuration, &Row::network_ns},
@@ -93,9 +93,9 @@ ReportTable slow_request_table(const Metrics& metrics, std::size_t most) {
   return table;
 }
 
-ReportTable late_token_table(const Metrics& metrics, std::size_t most) {
+ReportTable late_token_table(const Results& metrics, std::size_t most) {
   using Row = Stutter;
-  ReportTable table = table_of(rows_at(metrics, &Metrics::requests, &Summary::late_tokens),
+  ReportTable table = table_of(rows_at(metrics, &Results::requests, &Summary::late_tokens),
                                {{"request", CellFormat::kName, &Row::request},
                                 {"token", CellFormat::kCount, &Row::token},
                                 {"after", CellFormat::kDuration, &Row::gap_ns},
@@ -108,7 +108,7 @@ ReportTable late_token_table(const Metrics& metrics, std::size_t most) {
   return labelled(std::move(table), 3);
 }
 
-ReportTable latency_table(const Metrics& metrics) {
+ReportTable latency_table(const Results& metrics) {
   ReportTable table;
   table.columns = {
       {"latency", "", CellFormat::kText},         {"n", "n", CellFormat::kCount},
@@ -118,7 +118,7 @@ ReportTable latency_table(const Metrics& metrics) {
   const auto add = [&](const char* name, auto member) {
     using T = RequestTimes;
     const auto cell = [&](CellFormat unit, auto field) {
-      return value_at(metrics, unit, &Metrics::requests, member, field);
+      return value_at(metrics, unit, &Results::requests, member, field);
     };
     table.rows.push_back({{{std::string(name), CellFormat::kText, ""},
                            cell(CellFormat::kCount, &T::n),
@@ -136,11 +136,11 @@ ReportTable latency_table(const Metrics& metrics) {
   return table;
 }
 
-void add_request_facts(const Metrics& metrics, Section& section) {
+void add_request_facts(const Results& metrics, Section& section) {
   const Summary& summary = *metrics.requests;
   const auto fact = [&](const char* label, CellFormat unit, const char* reason, auto... members) {
     section.facts.push_back(
-        {label, value_at(metrics, unit, &Metrics::requests, members...), reason});
+        {label, value_at(metrics, unit, &Results::requests, members...), reason});
   };
   fact("Output tokens/s per GPU", CellFormat::kRate, "no counts of tokens, or no times",
        &Summary::output_tokens_per_s_per_gpu);
@@ -156,7 +156,7 @@ void add_request_facts(const Metrics& metrics, Section& section) {
 
 }  // namespace
 
-Section requests_section(const Metrics& metrics, const SectionOptions& options) {
+Section requests_section(const Results& metrics, const SectionOptions& options) {
   Section section;
   if (!metrics.requests) {
     section.missing = "n/a (add --requests FILE: docs/requests.md)";

@@ -20,9 +20,9 @@
 #include "base/text.h"
 #include "compare/decision.h"
 #include "report/member_table.h"
-#include "report/metric_catalog.h"
 #include "report/section_parts.h"
 #include "report/speed.h"
+#include "results/catalog.h"
 #include "results/stage_role.h"
 
 namespace gpuwhy {
@@ -82,7 +82,7 @@ bool has_direction(std::string_view unit) {
 }
 
 // The stage whose instances are decode steps.
-std::string step_stage(const Metrics& metrics) {
+std::string step_stage(const Results& metrics) {
   const bool has_steps = std::ranges::any_of(metrics.stages, [](const StageRow& row) {
     return role_of(row.stage) == StageRole::kDecodeStep;
   });
@@ -97,8 +97,8 @@ void for_each_row(const MetricRows<Row>& array, const Add& add) {
   }
 }
 
-// Metrics that decide if they were measured; returns whether there are any.
-bool add_aggregates(const Metrics& metrics, RunSummary& run) {
+// Results that decide if they were measured; returns whether there are any.
+bool add_aggregates(const Results& metrics, RunSummary& run) {
   const Latencies& aggregates = metrics.aggregates;
   // Durations in the recording are not those of the pass without a profiler.
   const bool is_recorded = aggregates.source == "the recording";
@@ -121,7 +121,7 @@ bool add_aggregates(const Metrics& metrics, RunSummary& run) {
 }
 
 // What clients measured. It is shown; a budget makes it decide.
-void add_requests(const Metrics& metrics, RunSummary& run) {
+void add_requests(const Results& metrics, RunSummary& run) {
   if (!metrics.requests) {
     return;
   }
@@ -143,16 +143,16 @@ bool are_periods(const StepRow& row) {
   return row.periods_ns && !row.periods_ns->empty();
 }
 
-void add_metrics(const Metrics& metrics, RunSummary& run) {
+void add_metrics(const Results& metrics, RunSummary& run) {
   // One level of metrics is gated, the best there is: time to first token and per token, else stage
   // times without a profiler, else stage times of the recording.
   const bool has_gate = add_aggregates(metrics, run);
   add_requests(metrics, run);
   const bool has_baseline = metrics.baseline && !metrics.baseline->empty();
-  for_each_row(rows_at(metrics, &Metrics::baseline), [&](const StageTimes& row, const auto& path) {
+  for_each_row(rows_at(metrics, &Results::baseline), [&](const StageTimes& row, const auto& path) {
     add_member(path, row, {"ns", false, !has_gate}, run, &StageTimes::p50_ns);
   });
-  for_each_row(rows_at(metrics, &Metrics::stages), [&](const StageRow& row, const auto& path) {
+  for_each_row(rows_at(metrics, &Results::stages), [&](const StageRow& row, const auto& path) {
     const bool is_gated = !has_gate && !has_baseline && !row.is_nested;
     // The steps of a run are periods where there are any, and these are not what a mark lasts.
     const auto steps = std::ranges::find(metrics.steps, row.stage, &StepRow::stage);
@@ -174,20 +174,20 @@ void add_metrics(const Metrics& metrics, RunSummary& run) {
   // Without marks, passes of the model are the steps there are: a recording that a clock ended has
   // the same length however slow they are.
   constexpr std::int64_t kLeastPasses = 4;
-  for_each_row(rows_at(metrics, &Metrics::structure, &StructureSummary::passes),
+  for_each_row(rows_at(metrics, &Results::structure, &StructureSummary::passes),
                [&](const PassRow& row, const auto& path) {
                  const bool is_gated =
                      !has_gate && !has_baseline && !run.is_marked && row.num_passes >= kLeastPasses;
                  add_member(path, row, {"ns", false, is_gated}, run, &PassRow::period_ns);
                });
   for_each_row(
-      rows_at(metrics, &Metrics::efficiency, &Efficiency::stages),
+      rows_at(metrics, &Results::efficiency, &Efficiency::stages),
       [&](const StageEfficiency& row, const auto& path) {
         for (const auto ratio : {&StageEfficiency::mfu, &StageEfficiency::mbu}) {
           add_member(path, row, {"fraction", true, false}, run, ratio, &TwoClocks::wall_fraction);
         }
       });
-  for_each_row(rows_at(metrics, &Metrics::ledgers), [&](const LedgerRow& row, const auto& path) {
+  for_each_row(rows_at(metrics, &Results::ledgers), [&](const LedgerRow& row, const auto& path) {
     add_member(path, row, {}, run, &LedgerRow::window_ns);
     const std::string buckets = path + "." + path_of<LedgerRow>(&LedgerRow::buckets_ns);
     for (std::size_t i = 0; i < kNumBuckets; ++i) {
@@ -226,7 +226,7 @@ std::string override_text(const Json& overrides) {
 
 // "2 x NVIDIA H100"; names that a recording lacks are those of the machine; without a GPU the
 // processor is the device.
-std::string device_text(const Metrics& metrics) {
+std::string device_text(const Results& metrics) {
   std::map<std::string, int> names;
   for (const DeviceRow& device : metrics.devices) {
     if (device.num_kernels > 0) {
@@ -247,7 +247,7 @@ std::string device_text(const Metrics& metrics) {
 }
 
 // Facts that decide whether two runs may be compared: see comparable_facts().
-void add_facts(const Metrics& metrics, const Json& inputs, RunSummary& run) {
+void add_facts(const Results& metrics, const Json& inputs, RunSummary& run) {
   const Environment machine = metrics.environment.value_or(Environment{});
   run.facts = {
       {"gpu", device_text(metrics)},
@@ -337,7 +337,7 @@ std::vector<Row> addable(const std::vector<Row>& rows) {
   return kept;
 }
 
-void add_stages(const Metrics& metrics, RunSummary& run) {
+void add_stages(const Results& metrics, RunSummary& run) {
   for (const StageRow& row : metrics.stages) {
     const auto steps = std::ranges::find(metrics.steps, row.stage, &StepRow::stage);
     const std::optional<StepTime> step = step_time(metrics, row);
@@ -359,7 +359,7 @@ void add_stages(const Metrics& metrics, RunSummary& run) {
 }
 
 // Rates of operators that have one row: sizes do not say in which of several stages they were.
-std::map<std::string, std::vector<const GemmRate*>> rates_by_operator(const Metrics& metrics) {
+std::map<std::string, std::vector<const GemmRate*>> rates_by_operator(const Results& metrics) {
   std::map<std::string, int> num_rows;
   for (const OperatorRow& row : metrics.operators->rows) {
     ++num_rows[row.name];
@@ -391,7 +391,7 @@ std::vector<ShapedOperator> by_shape(const OperatorRow& row,
   return sum_ns == row.total_ns && sum_calls == row.calls ? shapes : std::vector<ShapedOperator>();
 }
 
-void add_operators(const Metrics& metrics, RunSummary& run) {
+void add_operators(const Results& metrics, RunSummary& run) {
   if (!metrics.operators) {
     return;
   }
@@ -444,7 +444,7 @@ void keep_rows(Json& rows, Members... members) {
   }
 }
 
-void add_promises(const Metrics& metrics, RunSummary& run) {
+void add_promises(const Results& metrics, RunSummary& run) {
   for (const Finding& finding : metrics.findings) {
     const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageRow::stage);
     if (finding.saving_ns > 0 && stage != metrics.stages.end() &&
@@ -456,7 +456,7 @@ void add_promises(const Metrics& metrics, RunSummary& run) {
 
 }  // namespace
 
-RunSummary summary_of_run(const std::string& label, const Metrics& metrics, const Json& inputs) {
+RunSummary summary_of_run(const std::string& label, const Results& metrics, const Json& inputs) {
   RunSummary run;
   run.label = label;
   run.kernel_ns = bounded(metrics.capture.kernel_ns);
@@ -514,7 +514,7 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   return run;
 }
 
-// Metrics that are named in a budget but are not part of the usual set.
+// Results that are named in a budget but are not part of the usual set.
 void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics, RunSummary& run) {
   // Where nothing was recorded, the sums of the recording are 0 and were not measured.
   const Json* format = find_path(metrics, parse_path("capture.format"));
@@ -548,7 +548,7 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
 
 // The part of metrics.json that a baseline keeps: enough to compare, without the rest.
 Json compared_part(const Json& metrics) {
-  using M = Metrics;
+  using M = Results;
   using Q = RequestsSummary;
   using E = Efficiency;
   using I = IdleRow;

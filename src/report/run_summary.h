@@ -9,10 +9,10 @@
 
 namespace gpuwhy {
 
-struct Metrics;
+struct Results;
 
 // What comparisons need of a run. `inputs` is inputs.yaml of its bundle, or null.
-RunSummary summary_of_run(const std::string& label, const Metrics& metrics, const Json& inputs);
+RunSummary summary_of_run(const std::string& label, const Results& metrics, const Json& inputs);
 
 // Budgets may name any number of metrics.json: those missing in the summary are added. Throws
 // kUsage for an invalid path, and for a change whose direction is unknown.

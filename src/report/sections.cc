@@ -44,7 +44,7 @@ namespace gpuwhy {
 // clang-format on
 
 #define DECLARE(id, title, places) \
-  Section id##_section(const Metrics& metrics, const SectionOptions& options);
+  Section id##_section(const Results& metrics, const SectionOptions& options);
 GPUWHY_SECTIONS(DECLARE)
 #undef DECLARE
 
@@ -64,7 +64,7 @@ enum Places : unsigned {
 struct SectionRow {
   const char* id;
   const char* title;
-  Section (*make)(const Metrics& metrics, const SectionOptions& options);
+  Section (*make)(const Results& metrics, const SectionOptions& options);
   unsigned places;
 };
 
@@ -77,14 +77,14 @@ const SectionRow* find_section(std::string_view id) {
   return row == std::end(kSections) ? nullptr : row;
 }
 
-Section section_of(const SectionRow& row, const Metrics& metrics, const SectionOptions& options) {
+Section section_of(const SectionRow& row, const Results& metrics, const SectionOptions& options) {
   Section section = row.make(metrics, options);
   section.id = row.id;
   section.title = section.title.empty() ? row.title : section.title;
   return section;
 }
 
-Document document_of(const char* title, Places place, const Metrics& metrics,
+Document document_of(const char* title, Places place, const Results& metrics,
                      const SectionOptions& options) {
   Document document{title, {}};
   for (const SectionRow& row : kSections) {
@@ -103,7 +103,7 @@ void leave_out_missing(Document& document) {
 }
 
 // A program that runs on the CPU alone lacks all of these for one reason, which is said once.
-Document with_gpu_parts_in_one(const Metrics& metrics, Document document) {
+Document with_gpu_parts_in_one(const Results& metrics, Document document) {
   if (has_gpu_work(metrics)) {
     return document;
   }
@@ -148,29 +148,29 @@ std::vector<std::string> section_ids() {
   return ids;
 }
 
-Document report_document(const Metrics& metrics, const SectionOptions& options) {
+Document report_document(const Results& metrics, const SectionOptions& options) {
   return with_gpu_parts_in_one(metrics, document_of("Report", kReport, metrics, options));
 }
 
-Document page_document(const Metrics& metrics, const SectionOptions& options) {
+Document page_document(const Results& metrics, const SectionOptions& options) {
   return document_of("gpuwhy report", kPage, metrics, options);
 }
 
-Document kernels_document(const Metrics& metrics, const SectionOptions& options) {
+Document kernels_document(const Results& metrics, const SectionOptions& options) {
   return titled("Kernels", section_document(metrics, {"kernels"}, options));
 }
 
-Document operators_document(const Metrics& metrics, const SectionOptions& options) {
+Document operators_document(const Results& metrics, const SectionOptions& options) {
   return titled("Operators", section_document(metrics, {"operators"}, options));
 }
 
-Document terminal_document(const Metrics& metrics, const SectionOptions& options) {
+Document terminal_document(const Results& metrics, const SectionOptions& options) {
   Document document = document_of("", kTerminal, metrics, options);
   leave_out_missing(document);
   return document;
 }
 
-Document run_document(const Metrics& metrics) {
+Document run_document(const Results& metrics) {
   SectionOptions options;
   options.is_terminal = true;
   Document document = document_of("", kRun, metrics, options);
@@ -183,7 +183,7 @@ Document run_document(const Metrics& metrics) {
   return document;
 }
 
-Document section_document(const Metrics& metrics, const std::vector<std::string>& ids,
+Document section_document(const Results& metrics, const std::vector<std::string>& ids,
                           const SectionOptions& options) {
   Document document;
   for (const std::string& id : ids) {

@@ -12,7 +12,7 @@
 
 namespace gpuwhy {
 
-struct Metrics;
+struct Results;
 
 // What sections show, and for which output.
 struct SectionOptions {
@@ -36,20 +36,20 @@ struct SectionOptions {
 // A section without content says why, and how to fill it.
 
 // report.md: everything, most urgent first.
-Document report_document(const Metrics& metrics, const SectionOptions& options);
+Document report_document(const Results& metrics, const SectionOptions& options);
 // stakeholder_summary.md: for a reader who has never seen a trace.
-Document stakeholder_document(const Metrics& metrics, const SectionOptions& options);
+Document stakeholder_document(const Results& metrics, const SectionOptions& options);
 // The text of report.html below its views: complete without them.
-Document page_document(const Metrics& metrics, const SectionOptions& options);
-Document kernels_document(const Metrics& metrics, const SectionOptions& options);
-Document operators_document(const Metrics& metrics, const SectionOptions& options);
+Document page_document(const Results& metrics, const SectionOptions& options);
+Document kernels_document(const Results& metrics, const SectionOptions& options);
+Document operators_document(const Results& metrics, const SectionOptions& options);
 // What a person reads first on a terminal; empty sections are omitted.
-Document terminal_document(const Metrics& metrics, const SectionOptions& options);
+Document terminal_document(const Results& metrics, const SectionOptions& options);
 // The same for a run that just ended.
-Document run_document(const Metrics& metrics);
+Document run_document(const Results& metrics);
 
 // Sections by id; throws kUsage with the list of ids.
-Document section_document(const Metrics& metrics, const std::vector<std::string>& ids,
+Document section_document(const Results& metrics, const std::vector<std::string>& ids,
                           const SectionOptions& options);
 std::vector<std::string> section_ids();
 

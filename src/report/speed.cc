@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/findings/findings.h"
 #include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -19,10 +18,6 @@
 
 namespace gpuwhy {
 namespace {
-
-bool is_work(const StageRow& stage) {
-  return !stage.is_nested && stage.num_instances > 0 && !is_without_work(stage.stage);
-}
 
 // "12345" as "12,345".
 std::string grouped(double number) {
@@ -49,19 +44,9 @@ std::string work_words(const StageRow& stage, std::int64_t tokens) {
                      count);
 }
 
-// Tokens per second of a stage whose marks carry token counts.
-std::optional<double> rate_of(const Metrics& metrics, const StageRow& stage) {
-  const std::optional<StepTime> step = step_time(metrics, stage);
-  const std::int64_t tokens = stage.tokens.value_or(0) / stage.num_instances;
-  return tokens <= 0 || !step || step->time_ns <= 0
-             ? std::nullopt
-             : std::optional(static_cast<double>(tokens) * 1e9 /
-                             static_cast<double>(step->time_ns));
-}
-
-// The same as a sentence; empty if it is not known.
-std::string rate_words(const Metrics& metrics, const StageRow& stage) {
-  const std::optional<double> rate = rate_of(metrics, stage);
+// Tokens per second as a sentence; empty if they are not known.
+std::string rate_words(const Results& metrics, const StageRow& stage) {
+  const std::optional<double> rate = tokens_per_s(metrics, stage);
   if (!rate) {
     return "";
   }
@@ -78,17 +63,6 @@ std::string rate_words(const Metrics& metrics, const StageRow& stage) {
                                : "");
 }
 
-// The marked stage that takes most time; nullptr: none is marked.
-const StageRow* main_stage(const Metrics& metrics) {
-  const StageRow* longest = nullptr;
-  for (const StageRow& stage : metrics.stages) {
-    if (is_work(stage) && (longest == nullptr || stage.total_ns > longest->total_ns)) {
-      longest = &stage;
-    }
-  }
-  return longest;
-}
-
 // "median of 5", of the lengths or of the times from one to the next.
 std::string median_words(const StageRow& stage, const StepTime& step) {
   return fmt::format("{}median of {}", step.is_period ? "from one to the next, " : "",
@@ -100,21 +74,9 @@ std::string median_of(const Latency& latency) {
   return latency.n > 1 ? fmt::format(" (median of {})", latency.n) : "";
 }
 
-// A pass of the model that repeats; nullptr: none was recognized.
-const PassRow* repeated_pass(const Metrics& metrics) {
-  if (metrics.structure) {
-    for (const PassRow& pass : metrics.structure->passes) {
-      if (pass.period_ns && pass.num_passes > 1) {
-        return &pass;
-      }
-    }
-  }
-  return nullptr;
-}
-
 // The time of one step: of the marked stage that takes most time, else of a pass of the model.
 // Empty if there is neither.
-std::string step_words(const Metrics& metrics) {
+std::string step_words(const Results& metrics) {
   const StageRow* stage = main_stage(metrics);
   if (const auto step = stage == nullptr ? std::nullopt : step_time(metrics, *stage)) {
     const std::string name = printable_name(stage->stage.text());
@@ -137,7 +99,7 @@ std::string step_words(const Metrics& metrics) {
 }
 
 // A file name as it can be typed.
-std::string typed_file(const Metrics& metrics) {
+std::string typed_file(const Results& metrics) {
   constexpr std::string_view kPlain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+";
   const std::string& file = metrics.capture.file;
@@ -147,7 +109,7 @@ std::string typed_file(const Metrics& metrics) {
 }
 
 // Why the time of a step is not known, and what to type.
-std::string no_step_words(const Metrics& metrics) {
+std::string no_step_words(const Results& metrics) {
   if (metrics.capture.duration_ns == 0) {
     return "How long a step takes is not known: a summary of kernels has no times. Next: analyze the "
            "recording that it was made from.";
@@ -173,66 +135,7 @@ std::string no_step_words(const Metrics& metrics) {
 
 }  // namespace
 
-std::optional<StepTime> step_time(const Metrics& metrics, const StageRow& stage) {
-  const auto steps = std::ranges::find(metrics.steps, stage.stage, &StepRow::stage);
-  const std::string of_steps = fmt::format("steps[stage={}].", printable(stage.stage.text()));
-  if (steps != metrics.steps.end() && steps->period_median_ns) {
-    return StepTime{*steps->period_median_ns,
-                    of_steps + path_of<StepRow>(&StepRow::period_median_ns), true};
-  }
-  // A range may end before the GPU has done what was launched in it, and a GPU may have been busy
-  // with what was not recorded.
-  std::optional<StepTime> window;
-  const MetricRows<LedgerRow> ledgers = rows_at(metrics, &Metrics::ledgers);
-  for (std::size_t i = 0; i < metrics.ledgers.size(); ++i) {
-    const LedgerRow& row = metrics.ledgers[i];
-    // Less than a percent is not taken off: the time is then that of the ledger.
-    const std::int64_t before_ns = row.unrecorded_before_ns();
-    const std::int64_t time_ns = row.window_ns - (before_ns > row.window_ns / 100 ? before_ns : 0);
-    if (row.stage == stage.stage && stage.num_instances == 1 && stage.num_open == 0 &&
-        (!window || time_ns > window->time_ns)) {
-      window = {time_ns, time_ns < row.window_ns ? ""
-                                                 : row_path(ledgers.path, row, i) + "." +
-                                                       path_of<LedgerRow>(&LedgerRow::window_ns)};
-    }
-  }
-  if (window) {
-    return window;
-  }
-  const std::int64_t on_gpu_ns =
-      steps == metrics.steps.end() ? 0 : steps->gpu_window_median_ns.value_or(0);
-  if (on_gpu_ns > stage.median_ns) {
-    return StepTime{on_gpu_ns, of_steps + path_of<StepRow>(&StepRow::gpu_window_median_ns)};
-  }
-  return stage.median_ns <= 0 ? std::nullopt
-                              : std::optional(StepTime{
-                                    stage.median_ns, fmt::format("stages[stage={}].",
-                                                                 printable(stage.stage.text())) +
-                                                         path_of<StageRow>(&StageRow::median_ns)});
-}
-
-std::int64_t num_working_gpus(const Metrics& metrics) {
-  return std::ranges::count_if(metrics.devices,
-                               [](const DeviceRow& device) { return device.num_kernels > 0; });
-}
-
-std::optional<double> tokens_per_s(const Metrics& metrics) {
-  if (metrics.aggregates.decode_tokens_per_s) {
-    return metrics.aggregates.decode_tokens_per_s;
-  }
-  for (const StageRole role : {StageRole::kDecode, StageRole::kDecodeStep, StageRole::kMixed}) {
-    for (const StageRow& stage : metrics.stages) {
-      if (role_of(stage.stage) == role && stage.num_instances > 0) {
-        if (const auto rate = rate_of(metrics, stage)) {
-          return rate;
-        }
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<HeadlineTime> headline_time(const Metrics& metrics) {
+std::optional<HeadlineTime> headline_time(const Results& metrics) {
   HeadlineTime time;
   const StageRow* stage = main_stage(metrics);
   if (const auto step = stage == nullptr ? std::nullopt : step_time(metrics, *stage)) {
@@ -241,7 +144,7 @@ std::optional<HeadlineTime> headline_time(const Metrics& metrics) {
     time.note = fmt::format("{}: {}", printable_name(stage->stage.text()),
                             stage->num_instances == 1 ? "one was recorded, its time on the GPU"
                                                       : median_words(*stage, *step));
-    time.tokens_per_s = rate_of(metrics, *stage);
+    time.tokens_per_s = tokens_per_s(metrics, *stage);
     time.rate_note = count_of(stage->tokens.value_or(0) / stage->num_instances, "token") +
                      " in a step" +
                      (stage->num_instances == 1 ? "; at best: one step was recorded" : "");
@@ -258,7 +161,7 @@ std::optional<HeadlineTime> headline_time(const Metrics& metrics) {
   return time;
 }
 
-std::vector<std::string> speed_sentences(const Metrics& metrics) {
+std::vector<std::string> speed_sentences(const Results& metrics) {
   std::vector<std::string> said;
   const Latencies& sums = metrics.aggregates;
   // What users wait for may be of a pass without the recording.
@@ -294,7 +197,7 @@ std::vector<std::string> speed_sentences(const Metrics& metrics) {
   return said;
 }
 
-std::vector<std::string> no_speed_sentences(const Metrics& metrics) {
+std::vector<std::string> no_speed_sentences(const Results& metrics) {
   std::vector<std::string> said;
   // How long a program ran that failed says nothing.
   const bool has_failed =
@@ -309,7 +212,7 @@ std::vector<std::string> no_speed_sentences(const Metrics& metrics) {
   return said;
 }
 
-std::string no_rate_reason(const Metrics& metrics) {
+std::string no_rate_reason(const Results& metrics) {
   const bool lacks_tokens = std::ranges::any_of(metrics.stages, is_decode, &StageRow::stage) &&
                             std::ranges::none_of(metrics.stages, [](const StageRow& stage) {
                               return is_decode(stage.stage) && stage.tokens;

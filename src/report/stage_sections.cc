@@ -43,7 +43,7 @@ const Row* row_of(const std::vector<Row>& rows, const RowName& stage) {
 }
 
 // "cuda:0 computes 45.0 % of its window; waiting for CPU launch takes 30.0 %".
-std::string ledger_words(const Metrics& metrics, const RowName& stage) {
+std::string ledger_words(const Results& metrics, const RowName& stage) {
   const LedgerRow* row = row_of(metrics.ledgers, stage);
   if (row == nullptr) {
     return "its GPU time is n/a (no GPU activity was recorded)";
@@ -61,7 +61,7 @@ std::string ledger_words(const Metrics& metrics, const RowName& stage) {
                                                share(*worst)));
 }
 
-std::string efficiency_words(const Metrics& metrics, const RowName& stage) {
+std::string efficiency_words(const Results& metrics, const RowName& stage) {
   const StageEfficiency* row =
       metrics.efficiency ? row_of(metrics.efficiency->stages, stage) : nullptr;
   if (row == nullptr) {
@@ -98,9 +98,9 @@ void add_texts(const std::vector<std::string>& texts, const char* prefix,
   }
 }
 
-ReportTable baseline_table(const Metrics& metrics) {
+ReportTable baseline_table(const Results& metrics) {
   using Row = StageTimes;
-  return table_of(rows_at(metrics, &Metrics::baseline),
+  return table_of(rows_at(metrics, &Results::baseline),
                   {{"stage", CellFormat::kName, &Row::stage},
                    {"n", CellFormat::kCount, &Row::n},
                    {"mean", CellFormat::kDuration, &Row::mean_ns},
@@ -112,9 +112,9 @@ ReportTable baseline_table(const Metrics& metrics) {
                   SIZE_MAX, is_not_vision<Row>);
 }
 
-ReportTable stage_table(const Metrics& metrics) {
+ReportTable stage_table(const Results& metrics) {
   using Row = StageRow;
-  return table_of(rows_at(metrics, &Metrics::stages),
+  return table_of(rows_at(metrics, &Results::stages),
                   {{"stage", CellFormat::kName, &Row::stage},
                    {"n", CellFormat::kCount, &Row::num_instances},
                    {"CPU total", CellFormat::kDuration, &Row::total_ns},
@@ -129,7 +129,7 @@ ReportTable stage_table(const Metrics& metrics) {
 
 // "decode: step time 9.82 ms (period), CPU range 1.00 ms, GPU window 9.82 ms (medians)". The first
 // is the one that summaries and comparisons give.
-void add_step_lengths(const Metrics& metrics, std::vector<std::string>& notes) {
+void add_step_lengths(const Results& metrics, std::vector<std::string>& notes) {
   const auto text = [](const std::optional<std::int64_t>& ns) {
     return ns ? duration_text(static_cast<double>(*ns)) : std::string("n/a");
   };
@@ -164,7 +164,7 @@ void add_token_time(const Latencies& aggregates, std::vector<std::string>& notes
 }
 
 // Which processes count as one, where several mark steps.
-void add_groups(const Metrics& metrics, std::vector<std::string>& notes) {
+void add_groups(const Results& metrics, std::vector<std::string>& notes) {
   const std::vector<RankGroupSummary> groups =
       metrics.rank_groups.value_or(std::vector<RankGroupSummary>());
   constexpr std::size_t kMostGroups = 8;
@@ -209,9 +209,9 @@ std::string efficiency_title(const Efficiency& efficiency) {
                      printable(efficiency.dtype), rate(efficiency.bytes_per_s, kGB, "GB/s"));
 }
 
-ReportTable efficiency_table(const Metrics& metrics) {
+ReportTable efficiency_table(const Results& metrics) {
   using Row = StageEfficiency;
-  return table_of(rows_at(metrics, &Metrics::efficiency, &Efficiency::stages),
+  return table_of(rows_at(metrics, &Results::efficiency, &Efficiency::stages),
                   {{"stage", CellFormat::kName, &Row::stage},
                    {"passes", CellFormat::kCount, &Row::passes},
                    {"MFU", CellFormat::kSmallRatio, &Row::mfu, &TwoClocks::wall_fraction},
@@ -226,9 +226,9 @@ ReportTable efficiency_table(const Metrics& metrics) {
 }
 
 // What to type where no stage is marked.
-ReportTable possible_marks_table(const Metrics& metrics) {
+ReportTable possible_marks_table(const Results& metrics) {
   using Row = PossibleMark;
-  ReportTable table = table_of(rows_at(metrics, &Metrics::possible_marks),
+  ReportTable table = table_of(rows_at(metrics, &Results::possible_marks),
                                {{"GPU time", CellFormat::kDuration, &Row::kernel_ns},
                                 {"instances", CellFormat::kCount, &Row::instances},
                                 {"total", CellFormat::kDuration, &Row::host_ns},
@@ -239,7 +239,7 @@ ReportTable possible_marks_table(const Metrics& metrics) {
 
 }  // namespace
 
-Section baseline_section(const Metrics& metrics, const SectionOptions& /*options*/) {
+Section baseline_section(const Results& metrics, const SectionOptions& /*options*/) {
   Section section;
   section.tables.push_back(baseline_table(metrics));
   if (section.tables[0].rows.empty()) {
@@ -249,9 +249,9 @@ Section baseline_section(const Metrics& metrics, const SectionOptions& /*options
 }
 
 // One row would repeat the stage's own.
-ReportTable composition_table(const Metrics& metrics) {
+ReportTable composition_table(const Results& metrics) {
   using Row = Composition;
-  ReportTable table = table_of(rows_at(metrics, &Metrics::compositions),
+  ReportTable table = table_of(rows_at(metrics, &Results::compositions),
                                {{"stage", CellFormat::kName, &Row::stage},
                                 {"sequences", CellFormat::kText, &Row::sequences},
                                 {"steps", CellFormat::kCount, &Row::num_steps},
@@ -265,7 +265,7 @@ ReportTable composition_table(const Metrics& metrics) {
 }
 
 // With and without a profiler: the difference is the profiler's overhead.
-Section stages_section(const Metrics& metrics, const SectionOptions& options) {
+Section stages_section(const Results& metrics, const SectionOptions& options) {
   Section section;
   ReportTable stages = stage_table(metrics);
   const bool is_empty = metrics.stages.size() == 1 &&
@@ -308,11 +308,11 @@ Section stages_section(const Metrics& metrics, const SectionOptions& options) {
   return section;
 }
 
-Section overhead_section(const Metrics& metrics, const SectionOptions& /*options*/) {
+Section overhead_section(const Results& metrics, const SectionOptions& /*options*/) {
   using Row = StageOverhead;
   Section section;
   section.tables.push_back(
-      table_of(rows_at(metrics, &Metrics::overhead),
+      table_of(rows_at(metrics, &Results::overhead),
                {{"stage", CellFormat::kName, &Row::stage},
                 {"unprofiled mean", CellFormat::kDuration, &Row::baseline_mean_ns},
                 {"profiled mean", CellFormat::kDuration, &Row::profiled_mean_ns},
@@ -334,10 +334,10 @@ Section overhead_section(const Metrics& metrics, const SectionOptions& /*options
   return section;
 }
 
-Section host_phases_section(const Metrics& metrics, const SectionOptions& options) {
+Section host_phases_section(const Results& metrics, const SectionOptions& options) {
   using Row = HostPhase;
   Section section;
-  section.tables.push_back(table_of(rows_at(metrics, &Metrics::host_phases),
+  section.tables.push_back(table_of(rows_at(metrics, &Results::host_phases),
                                     {{"phase", CellFormat::kName, &Row::phase},
                                      {"instances", CellFormat::kCount, &Row::count},
                                      {"CPU time", CellFormat::kDuration, &Row::host_ns},
@@ -360,7 +360,7 @@ Section host_phases_section(const Metrics& metrics, const SectionOptions& option
 namespace {
 
 // Divides the time in which the GPU waited for a launch by what the CPU did instead.
-void split_launch_late(const Metrics& metrics, const LedgerRow& row, TimeParts& parts) {
+void split_launch_late(const Results& metrics, const LedgerRow& row, TimeParts& parts) {
   const auto late = std::find_if(parts.begin(), parts.end(),
                                  [](const auto& part) { return part.first == "launch_late"; });
   if (late == parts.end()) {
@@ -396,12 +396,12 @@ std::string scope_words(const RowName& scope) {
 
 }  // namespace
 
-Section ledger_section(const Metrics& metrics, const SectionOptions& /*options*/) {
+Section ledger_section(const Results& metrics, const SectionOptions& /*options*/) {
   using Row = LedgerRow;
   Section section;
   // The stage `all` is the same as the capture.
   section.tables.push_back(
-      table_of(rows_at(metrics, &Metrics::ledgers),
+      table_of(rows_at(metrics, &Results::ledgers),
                {{"stage", CellFormat::kName, &Row::stage},
                 {"GPU", CellFormat::kText, &Row::device},
                 {"window", CellFormat::kDuration, &Row::window_ns},
@@ -422,7 +422,7 @@ Section ledger_section(const Metrics& metrics, const SectionOptions& /*options*/
   return section;
 }
 
-Section efficiency_section(const Metrics& metrics, const SectionOptions& /*options*/) {
+Section efficiency_section(const Results& metrics, const SectionOptions& /*options*/) {
   Section section;
   if (!metrics.efficiency) {
     section.missing =
@@ -456,7 +456,7 @@ Section efficiency_section(const Metrics& metrics, const SectionOptions& /*optio
   return section;
 }
 
-Section takeaways_section(const Metrics& metrics, const SectionOptions& /*options*/) {
+Section takeaways_section(const Results& metrics, const SectionOptions& /*options*/) {
   Section section;
   for (const StageRow& row : metrics.stages) {
     if (is_not_vision(row) && !row.is_nested) {

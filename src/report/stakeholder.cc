@@ -12,7 +12,6 @@
 #include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "report/metrics.h"
 #include "report/plain_words.h"
 #include "report/section_makers.h"
 #include "report/section_parts.h"
@@ -21,13 +20,14 @@
 #include "report/workload_words.h"
 #include "report/worth.h"
 #include "results/efficiency.h"
+#include "results/results.h"
 #include "results/stage_role.h"
 
 namespace gpuwhy {
 namespace {
 
 // "2x NVIDIA H100 80GB HBM3".
-std::string gpus_of(const Metrics& metrics) {
+std::string gpus_of(const Results& metrics) {
   constexpr std::string_view kNoName = "a GPU that the recording does not name";
   std::vector<std::pair<std::string, int>> counts;
   for (const DeviceRow& device : metrics.devices) {
@@ -56,7 +56,7 @@ std::string gpus_of(const Metrics& metrics) {
 }
 
 // The verdict without its last sentence, which names a rule, and without the label of a GPU.
-std::string verdict_words(const Metrics& metrics) {
+std::string verdict_words(const Results& metrics) {
   const std::string gpu = metrics.verdict.device.empty() ? ""
                           : metrics.devices.size() == 1
                               ? "The GPU "
@@ -64,18 +64,17 @@ std::string verdict_words(const Metrics& metrics) {
   return gpu + with_plain_names(printable(metrics.verdict.sentence));
 }
 
-bool has_blocker(const Metrics& metrics) {
-  return std::any_of(metrics.findings.begin(), metrics.findings.end(),
-                     [](const Finding& finding) { return finding.is_blocker; });
+bool has_blocker(const Results& metrics) {
+  return std::ranges::any_of(metrics.findings, &Finding::is_blocker);
 }
 
 // What says that the model that was named is not the recorded one; nullptr: nothing does.
-const Diagnostic* model_mismatch_of(const Metrics& metrics) {
+const Diagnostic* model_mismatch_of(const Results& metrics) {
   const auto found = std::ranges::find(metrics.data_quality, kModelMismatch, &Diagnostic::kind);
   return found == metrics.data_quality.end() ? nullptr : &*found;
 }
 
-std::vector<std::string> what_ran(const Metrics& metrics) {
+std::vector<std::string> what_ran(const Results& metrics) {
   std::vector<std::string> said;
   const Diagnostic* mismatch = model_mismatch_of(metrics);
   const std::string name =
@@ -121,7 +120,7 @@ std::vector<std::string> what_ran(const Metrics& metrics) {
 }
 
 // The recorded time that a rate of tokens rests on.
-std::int64_t token_basis_ns(const Metrics& metrics) {
+std::int64_t token_basis_ns(const Results& metrics) {
   std::int64_t longest_ns = 0;
   for (const LedgerRow& row : metrics.ledgers) {
     if (is_decode(row.stage) || role_of(row.stage) == StageRole::kMixed) {
@@ -132,7 +131,7 @@ std::int64_t token_basis_ns(const Metrics& metrics) {
 }
 
 // What a million tokens cost, where their rate is known and does not rest on a few steps.
-std::string cost_words(const Metrics& metrics, const std::optional<GpuPrice>& price) {
+std::string cost_words(const Results& metrics, const std::optional<GpuPrice>& price) {
   const std::optional<double> per_s = tokens_per_s(metrics);
   const std::int64_t num_gpus = num_working_gpus(metrics);
   const bool is_recorded = metrics.aggregates.source == "the recording";
@@ -149,7 +148,7 @@ std::string cost_words(const Metrics& metrics, const std::optional<GpuPrice>& pr
 }
 
 // How far the times above are to be trusted: a profiler slows a program down.
-std::string overhead_words(const Metrics& metrics) {
+std::string overhead_words(const Results& metrics) {
   const bool is_recorded = metrics.aggregates.source == "the recording";
   std::optional<double> slower;
   for (const StageOverhead& row : metrics.overhead.value_or(std::vector<StageOverhead>())) {
@@ -172,7 +171,7 @@ std::string overhead_words(const Metrics& metrics) {
                    format_fraction(*slower));
 }
 
-std::vector<std::string> how_fast(const Metrics& metrics, const std::optional<GpuPrice>& price) {
+std::vector<std::string> how_fast(const Results& metrics, const std::optional<GpuPrice>& price) {
   std::vector<std::string> said = speed_sentences(metrics);
   if (const std::string cost = cost_words(metrics, price); !cost.empty() && !said.empty()) {
     said.push_back(cost);
@@ -198,7 +197,7 @@ std::string gain_of(const Finding& finding) {
 }
 
 // " A program that runs like this all day ...", with what that rests on.
-std::string day_words(const Metrics& metrics, const Finding& finding,
+std::string day_words(const Results& metrics, const Finding& finding,
                       const std::optional<GpuPrice>& price) {
   const auto worth = worth_of_day(metrics, finding);
   if (!worth) {
@@ -214,12 +213,13 @@ std::string day_words(const Metrics& metrics, const Finding& finding,
                           money_text(worth->saved_h() * price->per_hour, *price),
                           money_text(price->per_hour, *price))
             : "";
+  const std::string assumption = assumption_words(*worth);
   return fmt::format(
       " A program that runs like this all day on {}{} would save up to {:.1f} GPU-hours per day "
       "({} of {:g}){}. Basis: {}.",
-      count_of(worth->num_gpus, "GPU"),
-      worth->assumption.empty() ? "" : fmt::format(", {},", worth->assumption), worth->saved_h(),
-      format_fraction(worth->share), worth->day_h(), money, worth->basis);
+      count_of(worth->num_gpus, "GPU"), assumption.empty() ? "" : fmt::format(", {},", assumption),
+      worth->saved_h(), format_fraction(worth->share), worth->day_h(), money,
+      basis_words(metrics, finding));
 }
 
 std::string bound_words(const Finding& finding) {
@@ -231,7 +231,7 @@ std::string bound_words(const Finding& finding) {
 
 // Findings of the table of things to do, in its order: of several kernels or GPUs with one problem
 // in one stage, the first.
-std::vector<const Finding*> shown_findings(const Metrics& metrics) {
+std::vector<const Finding*> shown_findings(const Results& metrics) {
   constexpr std::size_t kMost = 5;
   std::vector<const Finding*> shown;
   for (const Finding& finding : metrics.findings) {
@@ -262,7 +262,7 @@ std::string largest_words(const std::vector<const Finding*>& shown, const Findin
                    gain_of(*largest), info_of(largest->id).problem, word_of(largest->confidence));
 }
 
-std::vector<std::string> how_fast_possible(const Metrics& metrics,
+std::vector<std::string> how_fast_possible(const Results& metrics,
                                            const std::optional<GpuPrice>& price) {
   if (has_blocker(metrics)) {
     return {"How fast it could be is not known until the recording is repeated, see below."};
@@ -339,7 +339,7 @@ std::string in_a_sentence(std::string_view words) {
 }
 
 // Rows of the things to do. A problem of several stages has a row for each, which names it.
-ReportTable table_of_points(const Metrics& metrics, const std::vector<const Finding*>& shown,
+ReportTable table_of_points(const Results& metrics, const std::vector<const Finding*>& shown,
                             const std::optional<GpuPrice>& price) {
   const bool has_worth = price && std::ranges::any_of(shown, [&](const Finding* finding) {
                            return worth_of_day(metrics, *finding).has_value();
@@ -377,7 +377,7 @@ ReportTable table_of_points(const Metrics& metrics, const std::vector<const Find
   return table;
 }
 
-Section what_to_do(const Metrics& metrics, const std::optional<GpuPrice>& price) {
+Section what_to_do(const Results& metrics, const std::optional<GpuPrice>& price) {
   Section section;
   section.id = "recommendations";
   section.title = "Recommendations";
@@ -423,7 +423,7 @@ Section what_to_do(const Metrics& metrics, const std::optional<GpuPrice>& price)
 
 }  // namespace
 
-Document stakeholder_document(const Metrics& metrics, const SectionOptions& options) {
+Document stakeholder_document(const Results& metrics, const SectionOptions& options) {
   Section summary;
   summary.id = "summary";
   summary.title = "Executive Summary";

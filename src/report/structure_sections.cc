@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kSmallPart = 0.002;  // of a pass: left out unless all rows are shown
 
-ReportTable pass_table(const Metrics& metrics) {
+ReportTable pass_table(const Results& metrics) {
   using Row = PassRow;
   const std::vector<Row>& rows = metrics.structure->passes;
   std::vector<MemberColumn<Row>> columns = {{"pass", CellFormat::kText, &Row::pass}};
@@ -31,7 +31,7 @@ ReportTable pass_table(const Metrics& metrics) {
                                  {"period", CellFormat::kDuration, &Row::period_ns},
                                  {"its kernels", CellFormat::kDuration, &Row::work_ns},
                                  {"one layer", CellFormat::kDuration, &Row::layer_ns}});
-  return table_of(rows_at(metrics, &Metrics::structure, &StructureSummary::passes), columns);
+  return table_of(rows_at(metrics, &Results::structure, &StructureSummary::passes), columns);
 }
 
 std::string recovered_text(const char* name, const RecoveredTimes& times) {
@@ -42,7 +42,7 @@ std::string recovered_text(const char* name, const RecoveredTimes& times) {
 }
 
 // Lines on passes as steps. Times are left to the marks where these have them.
-void add_recovered(const Metrics& metrics, const RecoveredSteps& steps,
+void add_recovered(const Results& metrics, const RecoveredSteps& steps,
                    std::vector<std::string>& notes) {
   if (!steps.reason.empty()) {
     // Marks have told it already.
@@ -85,7 +85,7 @@ void add_recovered(const Metrics& metrics, const RecoveredSteps& steps,
   }
 }
 
-ReportTable part_table(const Metrics& metrics, bool has_all) {
+ReportTable part_table(const Results& metrics, bool has_all) {
   using Row = LayerPartRow;
   std::vector<MemberColumn<Row>> columns;
   if (metrics.structure->passes.size() > 1) {
@@ -106,14 +106,14 @@ ReportTable part_table(const Metrics& metrics, bool has_all) {
                                    {"above roof", CellFormat::kDuration, &Row::above_roof_ns}});
   }
   columns.push_back({"kernel", CellFormat::kName, &Row::short_name});
-  return table_of(rows_at(metrics, &Metrics::structure, &StructureSummary::parts), columns,
+  return table_of(rows_at(metrics, &Results::structure, &StructureSummary::parts), columns,
                   SIZE_MAX,
                   [=](const Row& row) { return has_all || row.pass_fraction >= kSmallPart; });
 }
 
 }  // namespace
 
-Section model_section(const Metrics& metrics, const SectionOptions& options) {
+Section model_section(const Results& metrics, const SectionOptions& options) {
   Section section;
   if (!metrics.structure || metrics.structure->passes.empty()) {
     section.missing =

@@ -3,6 +3,7 @@
 // Sections on the verdict, findings, environment and data quality.
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,23 +21,8 @@
 namespace gpuwhy {
 namespace {
 
-// The first findings, in the order of metrics.json.
-std::vector<Finding> first_findings(const Metrics& metrics, std::size_t most) {
-  std::vector<Finding> chosen = metrics.findings;
-  chosen.resize(std::min(chosen.size(), most));
-  return chosen;
-}
-
-// "2 more: ..." if a list is truncated.
-void say_rest(const Metrics& metrics, std::size_t shown, const char* where, Section& section) {
-  const std::size_t all = metrics.findings.size();
-  if (shown < all) {
-    section.notes.push_back(fmt::format("{} more: {}", all - shown, where));
-  }
-}
-
 // "; decode up to 1.40x faster (90 -> 126 tokens/s)".
-std::string gain_text(const Metrics& metrics, const Finding& finding) {
+std::string gain_text(const Results& metrics, const Finding& finding) {
   const auto speedup = finding.speedup();
   if (!speedup) {
     return "";
@@ -55,7 +41,7 @@ std::string gain_text(const Metrics& metrics, const Finding& finding) {
 
 // Texts of a recording are made printable here: they may contain control characters.
 // Whether times of tokens can be expected: where requests or stages of a server are.
-bool makes_tokens(const Metrics& metrics) {
+bool makes_tokens(const Results& metrics) {
   constexpr StageRole kRoles[] = {StageRole::kPrefill, StageRole::kDecode, StageRole::kDecodeStep,
                                   StageRole::kMixed,   StageRole::kVerify, StageRole::kDraft};
   const auto is_of_server = [&](const auto& row) {
@@ -67,7 +53,7 @@ bool makes_tokens(const Metrics& metrics) {
 }
 
 // "; worth up to 14.20 EUR per day ..."; the terminal has a line for all findings.
-std::string worth_words(const Metrics& metrics, const Finding& finding,
+std::string worth_words(const Results& metrics, const Finding& finding,
                         const SectionOptions& options) {
   const std::string words = options.gpu_hour_price && !options.is_terminal
                                 ? day_worth_words(metrics, finding, *options.gpu_hour_price)
@@ -76,7 +62,7 @@ std::string worth_words(const Metrics& metrics, const Finding& finding,
 }
 
 // "Worth: host_work up to 10.50 EUR per day ..." of the first finding that has one.
-std::string worth_line(const Metrics& metrics, const GpuPrice& price) {
+std::string worth_line(const Results& metrics, const GpuPrice& price) {
   for (const Finding& finding : metrics.findings) {
     if (const std::string words = day_worth_words(metrics, finding, price); !words.empty()) {
       return fmt::format("{}: {}", word_of(finding.id), words);
@@ -90,10 +76,11 @@ std::string worth_line(const Metrics& metrics, const GpuPrice& price) {
                                                     : "no saving is a share of all the time");
 }
 
-std::vector<AdviceCell> advice_of(const Metrics& metrics, const SectionOptions& options,
+std::vector<AdviceCell> advice_of(const Results& metrics, const SectionOptions& options,
                                   std::size_t most) {
   std::vector<AdviceCell> advice;
-  for (const Finding& finding : first_findings(metrics, most)) {
+  const std::span<const Finding> all = metrics.findings;
+  for (const Finding& finding : all.first(std::min(most, all.size()))) {
     AdviceCell& made = advice.emplace_back();
     made.is_blocker = finding.is_blocker;
     if (finding.saving_ns > 0) {
@@ -122,11 +109,11 @@ std::vector<AdviceCell> advice_of(const Metrics& metrics, const SectionOptions& 
   return advice;
 }
 
-void add_latency(const Metrics& metrics, Latency Latencies::*latency, const std::string& label,
+void add_latency(const Results& metrics, Latency Latencies::*latency, const std::string& label,
                  Section& section) {
   using T = Latency;
   const auto value = [&](CellFormat unit, auto member) {
-    return value_at(metrics, unit, &Metrics::aggregates, latency, member);
+    return value_at(metrics, unit, &Results::aggregates, latency, member);
   };
   const std::string reason = printable((metrics.aggregates.*latency).reason);
   section.facts.push_back({label + ", median", value(CellFormat::kDuration, &T::p50_ns), reason});
@@ -139,7 +126,7 @@ void add_latency(const Metrics& metrics, Latency Latencies::*latency, const std:
 }
 
 // The file that a GPU is of, where there are several; empty: there is one.
-std::string file_of_device(const Metrics& metrics, const std::string& device) {
+std::string file_of_device(const Results& metrics, const std::string& device) {
   for (const FileRow& file : metrics.capture.files) {
     if (std::ranges::find(file.devices, device) != file.devices.end()) {
       return printable(file.file);
@@ -163,7 +150,7 @@ std::string files_sentence(const std::vector<FileRow>& files) {
 
 }  // namespace
 
-std::string generation_of(const Metrics& metrics, const DeviceRow& device) {
+std::string generation_of(const Results& metrics, const DeviceRow& device) {
   int latest = 0;
   for (const KernelRow& kernel : metrics.kernels) {
     if (device.name.empty() && kernel.device == device.device) {
@@ -173,11 +160,11 @@ std::string generation_of(const Metrics& metrics, const DeviceRow& device) {
   return generation_words(latest);
 }
 
-std::string tool_of(const Metrics& metrics) {
+std::string tool_of(const Results& metrics) {
   return metrics.capture.tool.empty() ? "the profiler" : printable(metrics.capture.tool);
 }
 
-Section summary_section(const Metrics& metrics, const SectionOptions& options) {
+Section summary_section(const Results& metrics, const SectionOptions& options) {
   Section section;
   section.paragraphs.push_back(options.is_terminal ? printable(text_of_member(metrics.verdict))
                                                    : verdict_in_words(metrics.verdict));
@@ -213,7 +200,7 @@ Section summary_section(const Metrics& metrics, const SectionOptions& options) {
   return section;
 }
 
-Section findings_section(const Metrics& metrics, const SectionOptions& options) {
+Section findings_section(const Results& metrics, const SectionOptions& options) {
   Section section;
   section.advice =
       advice_of(metrics, options, options.is_terminal ? options.num_findings : SIZE_MAX);
@@ -222,7 +209,9 @@ Section findings_section(const Metrics& metrics, const SectionOptions& options) 
   if (!options.is_terminal && num_savings > 1) {
     section.paragraphs.push_back(order_words());
   }
-  say_rest(metrics, section.advice.size(), "--top all", section);
+  if (const std::size_t rest = metrics.findings.size() - section.advice.size(); rest > 0) {
+    section.notes.push_back(fmt::format("{} more: --top all", rest));
+  }
   if (options.is_terminal && options.gpu_hour_price && num_savings > 0) {
     section.notes.push_back(worth_line(metrics, *options.gpu_hour_price));
   }
@@ -245,7 +234,7 @@ Section findings_section(const Metrics& metrics, const SectionOptions& options) 
 }
 
 // What to do, without the evidence: for a reader who trusts the rules.
-Section recommendations_section(const Metrics& metrics, const SectionOptions& options) {
+Section recommendations_section(const Results& metrics, const SectionOptions& options) {
   constexpr std::size_t kMost = 5;
   Section section;
   std::set<std::string> told;  // two GPUs want the same thing done once
@@ -265,8 +254,8 @@ Section recommendations_section(const Metrics& metrics, const SectionOptions& op
   return section;
 }
 
-Section environment_section(const Metrics& metrics, const SectionOptions& /*options*/) {
-  using M = Metrics;
+Section environment_section(const Results& metrics, const SectionOptions& /*options*/) {
+  using M = Results;
   using E = Environment;
   using C = CaptureRow;
   Section section;
@@ -311,7 +300,7 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
 }
 
 // Figures of the whole run; those that need marks say so.
-Section aggregates_section(const Metrics& metrics, const SectionOptions& /*options*/) {
+Section aggregates_section(const Results& metrics, const SectionOptions& /*options*/) {
   using A = Latencies;
   using C = CaptureRow;
   Section section;
@@ -325,11 +314,11 @@ Section aggregates_section(const Metrics& metrics, const SectionOptions& /*optio
     add_latency(metrics, &A::tpot, "time per output token", section);
     section.facts.push_back(
         {"tokens per second in decode",
-         value_at(metrics, CellFormat::kRate, &Metrics::aggregates, &A::decode_tokens_per_s),
+         value_at(metrics, CellFormat::kRate, &Results::aggregates, &A::decode_tokens_per_s),
          no_rate_reason(metrics)});
     section.facts.push_back(
         {"sequences per decode step",
-         value_at(metrics, CellFormat::kCount, &Metrics::aggregates, &A::decode_sequences),
+         value_at(metrics, CellFormat::kCount, &Results::aggregates, &A::decode_sequences),
          "the marks do not say"});
   } else {
     section.notes.emplace_back(
@@ -338,11 +327,11 @@ Section aggregates_section(const Metrics& metrics, const SectionOptions& /*optio
   if (metrics.aggregates.program_ns) {
     section.facts.push_back(
         {"program, unprofiled",
-         value_at(metrics, CellFormat::kDuration, &Metrics::aggregates, &A::program_ns), ""});
+         value_at(metrics, CellFormat::kDuration, &Results::aggregates, &A::program_ns), ""});
   }
   const auto add = [&](const char* label, auto member) {
     section.facts.push_back(
-        {label, value_at(metrics, CellFormat::kDuration, &Metrics::capture, member), ""});
+        {label, value_at(metrics, CellFormat::kDuration, &Results::capture, member), ""});
   };
   add("recorded", &C::duration_ns);
   if (metrics.capture.duration_ns == 0 && has_gpu_work(metrics)) {
@@ -356,7 +345,7 @@ Section aggregates_section(const Metrics& metrics, const SectionOptions& /*optio
 
 // What limits the trust in the figures: lost events, unknown kernels, broken capture contracts, and
 // the tool's own messages.
-Section quality_section(const Metrics& metrics, const SectionOptions& options) {
+Section quality_section(const Results& metrics, const SectionOptions& options) {
   Section section;
   for (const Diagnostic& row : metrics.data_quality) {
     section.notes.push_back(printable(row.sentence));
@@ -394,7 +383,7 @@ Section quality_section(const Metrics& metrics, const SectionOptions& options) {
   return section;
 }
 
-Section files_section(const Metrics& /*metrics*/, const SectionOptions& options) {
+Section files_section(const Results& /*metrics*/, const SectionOptions& options) {
   Section section;
   section.links = options.files;
   if (section.links.empty()) {

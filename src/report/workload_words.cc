@@ -12,9 +12,9 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "report/metrics.h"
 #include "report/section_parts.h"
 #include "report/speed.h"
+#include "results/results.h"
 #include "results/stage_role.h"
 
 namespace gpuwhy {
@@ -25,7 +25,7 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
       words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-std::string framework_of(const Metrics& metrics) {
+std::string framework_of(const Results& metrics) {
   constexpr std::string_view kMarkers = "step markers of ";
   constexpr std::string_view kEngines[] = {"vLLM", "SGLang",   "TensorRT-LLM",
                                            "ATOM", "Megatron", "transformers"};
@@ -49,7 +49,7 @@ std::string framework_of(const Metrics& metrics) {
 // A backward pass is training, prefill and decode are inference; both or neither prove nothing.
 // Neither do kernels named dgrad, which also run transposed convolutions forward, nor those of
 // torch._foreach.
-std::string kind_of(const Metrics& metrics) {
+std::string kind_of(const Results& metrics) {
   const auto is_backward = [](const auto& row) { return row.is_backward; };
   const bool has_backward =
       metrics.capture.stage_source.ends_with("Megatron's training schedule") ||
@@ -71,7 +71,7 @@ std::string kind_of(const Metrics& metrics) {
   return has_backward == has_tokens ? "" : has_backward ? "training" : "inference";
 }
 
-std::string layers_of(const Metrics& metrics) {
+std::string layers_of(const Results& metrics) {
   const PassRow* most = nullptr;
   if (!metrics.structure) {
     return "";
@@ -108,7 +108,7 @@ std::vector<std::string> WorkloadWords::facts() const {
   return facts;
 }
 
-WorkloadWords workload_words(const Metrics& metrics) {
+WorkloadWords workload_words(const Results& metrics) {
   const std::int64_t num_sequences = metrics.aggregates.decode_sequences.value_or(0);
   const bool is_part =
       metrics.capture.world_size.value_or(1) > std::max<std::int64_t>(num_working_gpus(metrics), 1);

@@ -8,7 +8,7 @@
 
 namespace gpuwhy {
 
-struct Metrics;
+struct Results;
 
 // What the recording proves about the program; a part that it does not prove is empty.
 struct WorkloadWords {
@@ -24,6 +24,6 @@ struct WorkloadWords {
   std::vector<std::string> facts() const;
 };
 
-WorkloadWords workload_words(const Metrics& metrics);
+WorkloadWords workload_words(const Results& metrics);
 
 }  // namespace gpuwhy

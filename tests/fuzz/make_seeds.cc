@@ -20,7 +20,8 @@
 #include "made_sqlite.h"
 #include "model/made_checkpoint.h"
 #include "nvtx/range_file.h"
-#include "report/metrics.h"
+#include "results/json.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 namespace {

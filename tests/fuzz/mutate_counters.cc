@@ -23,7 +23,7 @@
 #include "ingest/ncu/ncu_rep.h"
 #include "ingest/ncu_report_writer.h"
 #include "ingest/nsys/nsys_csv.h"
-#include "report/metrics.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 namespace {

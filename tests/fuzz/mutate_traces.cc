@@ -23,7 +23,8 @@
 #include "base/json.h"
 #include "fuzz/mutation.h"
 #include "ingest/ingest.h"
-#include "report/metrics.h"
+#include "results/json.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 namespace {

@@ -40,10 +40,12 @@
 #include "model/gguf.h"
 #include "model/llm.h"
 #include "model/safetensors.h"
-#include "report/metrics.h"
+#include "report/files.h"
 #include "report/worth.h"
+#include "results/json.h"
+#include "results/results.h"
 #include "serve/stream_reader.h"
-#include "session/compared_runs.h"
+#include "session/reading/compared_runs.h"
 
 namespace gpuwhy {
 namespace {
@@ -274,7 +276,7 @@ void run_json_page(std::string_view bytes) {
 
 // A metrics.json that somebody sent: all that is made of it.
 void run_metrics(std::string_view bytes) {
-  const Metrics metrics = metrics_from_json(parse_json(bytes, "metrics.json"));
+  const Results metrics = metrics_from_json(parse_json(bytes, "metrics.json"));
   summary_of_metrics("fuzz", metrics);
   for (const auto& [name, text] :
        report_files(metrics, {}, Timeline(), nullptr, GpuPrice{2.5, "EUR"})) {

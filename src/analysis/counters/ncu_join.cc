@@ -337,14 +337,10 @@ void add_short_names(const std::vector<KernelRow>& kernels, std::vector<CounterR
   for (const CounterRow& row : rows) {
     distinct.insert(row.kernel_name);
   }
-  const std::vector<std::string> names(distinct.begin(), distinct.end());
-  const std::vector<std::string> short_names = short_kernel_names(names);
+  const std::map<std::string, std::string> short_names = short_names_of(distinct);
   for (CounterRow& row : rows) {
     const auto known = recorded.find(row.matched_kernel);
-    const auto at = std::lower_bound(names.begin(), names.end(), row.kernel_name);
-    row.short_name = known != recorded.end()
-                         ? known->second
-                         : short_names[static_cast<std::size_t>(at - names.begin())];
+    row.short_name = known != recorded.end() ? known->second : short_names.at(row.kernel_name);
   }
 }
 
@@ -428,8 +424,8 @@ void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, A
   add_short_names(analysis.kernels, joined.kernels);
   joined.coverage = coverage_of(analysis);
   mark_kernels(analysis);
-  analysis.diagnostics.insert(analysis.diagnostics.end(), counters.diagnostics.begin(),
-                              counters.diagnostics.end());
+  analysis.data_quality.insert(analysis.data_quality.end(), counters.diagnostics.begin(),
+                               counters.diagnostics.end());
 }
 
 }  // namespace gpuwhy

@@ -32,6 +32,10 @@ bool has_missing_calls(const Analysis& analysis) {
 
 namespace {
 
+std::string capture_key(std::int64_t CaptureRow::*number) {
+  return path_of<Results>(&Results::capture, number);
+}
+
 void check_gpu_activity(const FindingContext& context) {
   const Analysis& analysis = context.analysis;
   // Without kernels all other findings are meaningless.
@@ -47,7 +51,7 @@ void check_gpu_activity(const FindingContext& context) {
       : analysis.capture.has_cuda
           ? "CUDA calls were recorded, but no kernel"
           : "no CUDA activity was recorded, so there is nothing to report about the GPU";
-  for (const std::string& message : analysis.capture.messages) {
+  for (const std::string& message : analysis.tool_messages) {
     if (message.find("CUDA") != std::string::npos) {
       finding.sentence +=
           fmt::format(". {} says: {}", analysis.capture.format.tool_id, printable(message));
@@ -56,19 +60,21 @@ void check_gpu_activity(const FindingContext& context) {
   }
   if (!analysis.absent.empty()) {
     finding.advice.text = analysis.absent_next;
-    finding.evidence = {"contract"};
+    finding.evidence = {path_of<Results>(&Results::contract)};
     return;
   }
   if (!context.facts.has_gpu.value_or(true)) {
     finding.sentence =
         "this machine has no GPU: times of the program are valid, GPU results are n/a";
     finding.advice.text = "run the same command on a machine with a GPU";
-    finding.evidence = {"environment.gpus", "capture.kernel_ns"};
+    finding.evidence = {path_of<Results>(&Results::environment, &Environment::gpus),
+                        capture_key(&CaptureRow::kernel_ns)};
     return;
   }
   finding.advice.text = analysis.capture.format.record_gpu;
-  finding.evidence = {"capture.kernel_ns", "tool_messages"};
-  for (const Diagnostic& diagnostic : analysis.diagnostics) {
+  finding.evidence = {capture_key(&CaptureRow::kernel_ns),
+                      path_of<Results>(&Results::tool_messages)};
+  for (const Diagnostic& diagnostic : analysis.data_quality) {
     if (diagnostic.kind == "range_profiling") {
       finding.sentence = "no kernel was recorded: " + diagnostic.sentence;
       finding.advice.text =
@@ -91,7 +97,8 @@ void check_opaque_graphs(const FindingContext& context) {
       format_fraction(share));
   finding.advice.text = fmt::format("record again with {}, as gpuwhy run does",
                                     analysis.capture.format.record_graphs);
-  finding.evidence = {"capture.opaque_graph_ns", "capture.kernel_ns"};
+  finding.evidence = {capture_key(&CaptureRow::opaque_graph_ns),
+                      capture_key(&CaptureRow::kernel_ns)};
 }
 
 // Launches that were captured into a graph did not run, so such a recording has no speed.
@@ -108,7 +115,8 @@ void check_captured_graphs(const FindingContext& context) {
       analysis.capture.num_captured_launches, format_duration_ns(analysis.capture.kernel_ns));
   finding.advice.text =
       "use it to name the kernels of the replay: gpuwhy analyze REPLAY --capture-trace THIS";
-  finding.evidence = {"capture.captured_launches", "capture.kernel_ns"};
+  finding.evidence = {capture_key(&CaptureRow::num_captured_launches),
+                      capture_key(&CaptureRow::kernel_ns)};
 }
 
 // Where most calls are missing, what looks idle may not have been.
@@ -122,14 +130,15 @@ void check_missing_calls(const FindingContext& context) {
       "so idle time and its causes are meaningless",
       context.analysis.capture.num_calls, context.analysis.capture.num_numbered_calls);
   finding.advice.text = "record again without sampling; times of single kernels are valid";
-  finding.evidence = {"capture.calls", "capture.numbered_calls"};
+  finding.evidence = {capture_key(&CaptureRow::num_calls),
+                      capture_key(&CaptureRow::num_numbered_calls)};
 }
 
 // nsys reports dropped events in its own messages; importers report files that end early, and rows
 // that cannot be right.
 void check_data_loss(const FindingContext& context) {
   const FormatInfo& format = context.analysis.capture.format;
-  for (const Diagnostic& diagnostic : context.analysis.diagnostics) {
+  for (const Diagnostic& diagnostic : context.analysis.data_quality) {
     const bool is_impossible = diagnostic.severity == Severity::kImpossible;
     if (is_impossible || diagnostic.severity == Severity::kDataLoss) {
       Finding& finding =
@@ -145,27 +154,24 @@ void check_data_loss(const FindingContext& context) {
       finding.evidence = {fmt::format("data_quality[kind={}].count", diagnostic.kind)};
     }
   }
-  for (const std::string& message : context.analysis.capture.messages) {
-    const std::string words = to_lower(message);
-    if (words.find("dropped") != std::string::npos ||
-        words.find("truncated") != std::string::npos ||
-        words.find("events were lost") != std::string::npos) {
+  for (const std::string& message : context.analysis.tool_messages) {
+    if (has_one_of(to_lower(message), {"dropped", "truncated", "events were lost"})) {
       Finding& finding = context.block(FindingId::kDataLoss);
       finding.sentence = fmt::format("the recording is incomplete. {} says: {}",
                                      context.analysis.capture.format.tool_id, printable(message));
       finding.advice.text = context.analysis.capture.format.record_less;
-      finding.evidence = {"tool_messages"};
+      finding.evidence = {path_of<Results>(&Results::tool_messages)};
       break;
     }
   }
 }
 
 void check_overhead(const FindingContext& context) {
-  if (context.analysis.baseline.empty()) {
+  if (!context.analysis.baseline) {
     context.silent(FindingId::kProfilerOverhead, "needs a baseline pass: gpuwhy run");
     return;
   }
-  for (const StageOverhead& overhead : context.analysis.overheads) {
+  for (const StageOverhead& overhead : *context.analysis.overhead) {
     // A nested stage is part of another one, whose note would say the same.
     const auto stage =
         std::find_if(context.analysis.stages.begin(), context.analysis.stages.end(),
@@ -180,7 +186,7 @@ void check_overhead(const FindingContext& context) {
         fmt::format("{} took {} longer under the profiler: part of its time is profiler overhead",
                     printable_name(overhead.stage.text()), format_fraction(longer));
     finding.advice.text = "record less: run.mode=light";
-    finding.evidence = {stage_evidence("overhead", overhead.stage, "profiled_mean_ns")};
+    finding.evidence = {evidence("overhead", overhead, &StageOverhead::profiled_mean_ns)};
   }
 }
 
@@ -203,8 +209,8 @@ void check_first_range(const FindingContext& context) {
         "the first {} took {}, {:.1f} times the mean of the others: warm-up, or the profiler starting",
         printable_name(stage.stage.text()), format_duration_ns(stage.first_ns), ratio);
     finding.advice.text = "use the steady mean, which excludes it; warm up before profiling starts";
-    finding.evidence = {stage_evidence("stages", stage.stage, "host_first_ns"),
-                        stage_evidence("stages", stage.stage, "host_steady_mean_ns")};
+    finding.evidence = {evidence("stages", stage, &StageRow::first_ns),
+                        evidence("stages", stage, &StageRow::steady_mean_ns)};
   }
 }
 
@@ -215,7 +221,8 @@ void check_other_family(const FindingContext& context) {
   Finding& finding = context.note(FindingId::kOtherFamily);
   finding.sentence = "kernels of unknown families take more than 10 % of the time";
   finding.advice.text = "add their names to a rules file: --rules FILE";
-  finding.evidence = {"families[family=other].total_ns", "unmatched_names"};
+  finding.evidence = {"families[family=other].total_ns",
+                      path_of<Results>(&Results::unmatched_names)};
 }
 
 void check_other_users(const FindingContext& context) {
@@ -232,7 +239,7 @@ void check_other_users(const FindingContext& context) {
                     *context.facts.num_other_gpu_users == 1 ? "process was" : "processes were");
     finding.advice.text =
         "nvidia-smi lists them; run again alone, or on another GPU: CUDA_VISIBLE_DEVICES";
-    finding.evidence = {"environment.gpu_processes"};
+    finding.evidence = {path_of<Results>(&Results::environment, &Environment::gpu_processes)};
   }
 }
 
@@ -249,7 +256,7 @@ void check_clocks(const FindingContext& context) {
     finding.confidence = Confidence::kMedium;
     finding.sentence = "persistence mode is off, so clocks are not locked: repeats will differ";
     finding.advice.text = "sudo nvidia-smi -pm 1 && sudo nvidia-smi --lock-gpu-clocks=MIN,MAX";
-    finding.evidence = {"environment.gpus"};
+    finding.evidence = {path_of<Results>(&Results::environment, &Environment::gpus)};
   }
 }
 
@@ -269,7 +276,7 @@ const GemmRate* largest_rate(const Analysis& analysis) {
     return nullptr;
   }
   const GemmRate* largest = nullptr;
-  for (const GemmRate& rate : analysis.operators->rates.products) {
+  for (const GemmRate& rate : analysis.gemm_rates) {
     if (rate.peak_fraction && (largest == nullptr || rate.total_ns > largest->total_ns)) {
       largest = &rate;
     }
@@ -348,11 +355,11 @@ void check_few_kernels(const FindingContext& context) {
   }
   Finding& finding = is_next_to_none ? context.block(FindingId::kFewKernels)
                                      : context.note(FindingId::kFewKernels);
-  finding.sentence =
-      fmt::format("only {} {} ran, {} in total: too few to say what a step waits for", num_kernels,
-                  num_kernels == 1 ? "kernel" : "kernels", format_duration_ns(analysis.capture.kernel_ns));
+  finding.sentence = fmt::format(
+      "only {} {} ran, {} in total: too few to say what a step waits for", num_kernels,
+      num_kernels == 1 ? "kernel" : "kernels", format_duration_ns(analysis.capture.kernel_ns));
   finding.advice.text = "record a few steps of the workload, after warming up";
-  finding.evidence = {"capture.kernel_ns"};
+  finding.evidence = {capture_key(&CaptureRow::kernel_ns)};
 }
 
 // A recording without a cause to remove still has a strongest fact.
@@ -382,7 +389,7 @@ void check_largest_part(const FindingContext& context) {
       top.calls == 1 ? "launch" : "launches", format_duration_ns(top.median_ns),
       rate_words(analysis, rate));
   finding.advice.text = largest_part_advice(context, family.family, rate);
-  finding.evidence = {fmt::format("families[family={}].total_ns", family.family)};
+  finding.evidence = {evidence("families", family, &FamilyRow::total_ns)};
 }
 
 constexpr Rule kOnRecording[] = {check_gpu_activity, check_opaque_graphs, check_captured_graphs,

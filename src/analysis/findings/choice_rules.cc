@@ -31,9 +31,8 @@ constexpr std::int64_t kEmptyKernelNs = 20'000;  // shorter ones are bound by th
 // FlashAttention 2 is compiled for Ampere. Kernels for Hopper name it.
 bool is_flash_2(const KernelRow& kernel) {
   const std::string& name = kernel.kernel_name;
-  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
-  return kernel.family == "attention" && (has("flash_fwd_") || has("flash_bwd_")) && !has("Sm90") &&
-         !has("sm90") && !has("Sm100") && !has("mla");
+  return kernel.family == "attention" && has_one_of(name, {"flash_fwd_", "flash_bwd_"}) &&
+         !has_one_of(name, {"Sm90", "sm90", "Sm100", "mla"});
 }
 
 // As the recording says, or the table of GPUs, or the kernels. 0 if not known.
@@ -60,7 +59,7 @@ std::optional<double> batched_peak_fraction(const Analysis& analysis) {
   }
   double at_peak_ns = 0;
   double total_ns = 0;
-  for (const GemmRate& rate : analysis.operators->rates.products) {
+  for (const GemmRate& rate : analysis.gemm_rates) {
     if (rate.peak_fraction && (rate.op == "aten::bmm" || rate.op == "aten::baddbmm")) {
       at_peak_ns += static_cast<double>(rate.total_ns) * *rate.peak_fraction;
       total_ns += static_cast<double>(rate.total_ns);
@@ -100,7 +99,7 @@ void check_unfused_attention(const FindingContext& context) {
             ? "use the fused path: F.scaled_dot_product_attention; in transformers "
               "attn_implementation=\"sdpa\""
             : "use a fused attention kernel";
-    finding.evidence = {chain_evidence(row, "attention_ns")};
+    finding.evidence = {chain_evidence(row, &KernelChains::attention_ns)};
   }
 }
 
@@ -217,7 +216,7 @@ void check_empty_sms(const FindingContext& context) {
             ? "launch more teams: target teams distribute parallel for on the outer loops, or a larger "
               "num_teams"
             : "launch more blocks: a larger grid or batch, or split-K";
-    finding.evidence = {fmt::format("devices[device={}].sms", row.device)};
+    finding.evidence = {evidence("devices", *device, &DeviceRow::num_sms)};
   }
 }
 

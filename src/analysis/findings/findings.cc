@@ -205,27 +205,14 @@ bool is_in_row(const std::string& device, const RowName& stage, const LedgerRow&
                                   row.stage.kind == RowKind::kSteady || stage == row.stage);
 }
 
-std::string kernel_evidence(const KernelRow& kernel, std::string_view field) {
-  return fmt::format("kernels[short_name={},stage={},device={}].{}", path_value(kernel.short_name),
-                     path_value(kernel.stage.text()), kernel.device, field);
-}
-
 std::string kernel_evidence(const KernelRow& kernel, const LedgerRow& row) {
-  return kernel_evidence(
-      kernel, row.stage.kind == RowKind::kSteady && kernel.steady_ns ? "steady_ns" : "total_ns");
-}
-
-std::string ledger_evidence(const LedgerRow& row, std::string_view field) {
-  return fmt::format("ledgers[stage={},device={}].{}", path_value(row.stage.text()), row.device,
-                     field);
+  return row.stage.kind == RowKind::kSteady && kernel.steady_ns
+             ? evidence("kernels", kernel, &KernelRow::steady_ns)
+             : evidence("kernels", kernel, &KernelRow::total_ns);
 }
 
 std::string bucket_evidence(const LedgerRow& row, Bucket bucket) {
-  return ledger_evidence(row, fmt::format("buckets_ns.{}", word_of(bucket)));
-}
-
-std::string stage_evidence(std::string_view table, const RowName& stage, std::string_view field) {
-  return fmt::format("{}[stage={}].{}", table, path_value(stage.text()), field);
+  return evidence("ledgers", row, &LedgerRow::buckets_ns) + "." + word_of(bucket);
 }
 
 const DeviceRow* device_of(const Analysis& analysis, const LedgerRow& row) {
@@ -247,11 +234,13 @@ KernelChains chains_in(const Analysis& analysis, const LedgerRow& row) {
   return sum;
 }
 
-std::string chain_evidence(const LedgerRow& row, std::string_view field) {
+std::string chain_evidence(const LedgerRow& row, std::int64_t KernelChains::*field) {
+  KernelChains chains;
+  chains.stage = row.stage;
+  chains.device = row.device;
   return row.stage.kind == RowKind::kRecording
-             ? fmt::format("kernel_chains[device={}].{}", row.device, field)
-             : fmt::format("kernel_chains[stage={},device={}].{}", path_value(row.stage.text()),
-                           row.device, field);
+             ? fmt::format("kernel_chains[device={}].{}", row.device, path_of<KernelChains>(field))
+             : evidence("kernel_chains", chains, field);
 }
 
 bool is_kernel_in(const KernelRow& kernel, const LedgerRow& row) {

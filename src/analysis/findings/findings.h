@@ -36,9 +36,9 @@ struct FindingFacts {
   std::function<std::optional<TensorCores>(const std::string& device_name)> tensor_cores = {};
   // Bandwidth of a GPU's NVLink in one direction, in the same way.
   std::function<std::optional<double>(const std::string& device_name)> link_bytes_per_s = {};
-  std::optional<bool> has_gpu = {};             // the machine of the run
+  std::optional<bool> has_gpu = {};                      // the machine of the run
   std::optional<std::int64_t> num_other_gpu_users = {};  // processes on the GPUs when the run began
-  std::optional<bool> keeps_clocks = {};        // persistence mode, without which locks are lost
+  std::optional<bool> keeps_clocks = {};  // persistence mode, without which locks are lost
 };
 
 // Whether most launches were captured into graphs instead of run, and whether most API calls are

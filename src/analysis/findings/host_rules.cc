@@ -90,15 +90,14 @@ std::string gaps_text(const KindOfGaps& kind) {
 
 // What in PyTorch ends in which waiting call.
 std::string_view pytorch_waits(std::string_view call) {
-  const auto has = [&](std::string_view word) { return call.find(word) != std::string_view::npos; };
-  if (has("DeviceSynchronize") || has("CtxSynchronize")) {
+  if (has_one_of(call, {"DeviceSynchronize", "CtxSynchronize"})) {
     return "torch.cuda.synchronize(), and libraries that call it";
   }
-  if (has("EventSynchronize")) {
+  if (has_one_of(call, {"EventSynchronize"})) {
     return "Event.synchronize(), timing of single kernels, and cuDNN's search for the fastest "
            "convolution (torch.backends.cudnn.benchmark)";
   }
-  if (has("StreamSynchronize") || has("Memcpy")) {
+  if (has_one_of(call, {"StreamSynchronize", "Memcpy"})) {
     return ".item(), .cpu(), .tolist(), printing a tensor; copy with non_blocking=True from pinned "
            "memory";
   }
@@ -129,6 +128,25 @@ bool is_in_graphs(const Analysis& analysis, const LedgerRow& row) {
   return in_graphs * 2 > all;
 }
 
+// How an engine runs its steps as CUDA graphs.
+struct GraphsOf {
+  std::string_view engine;
+  std::string_view advice;
+};
+constexpr GraphsOf kGraphsOfEngines[] = {
+    {"vllm",
+     "start vLLM without --enforce-eager; steps with more sequences than the largest of "
+     "cudagraph_capture_sizes (--compilation-config) run without a graph"},
+    {"sglang",
+     "start SGLang without --disable-cuda-graph, and with --cuda-graph-max-bs of at least the "
+     "sequences in a step"},
+    {"tensorrt-llm",
+     "set cuda_graph_config of TensorRT-LLM's LLM API, with max_batch_size of at least the "
+     "sequences in a step"},
+    {"llama.cpp",
+     "build llama.cpp with -DGGML_CUDA_GRAPHS=ON, and do not set GGML_CUDA_DISABLE_GRAPHS"},
+};
+
 Advice launch_advice(const FindingContext& context, const LedgerRow& row) {
   const Workload& workload = context.workload;
   if (is_in_graphs(context.analysis, row)) {
@@ -139,28 +157,9 @@ Advice launch_advice(const FindingContext& context, const LedgerRow& row) {
                     : workload.engine == "vllm" ? "; vLLM: remove --no-async-scheduling"
                                                 : ""};
   }
-  if (workload.engine == "vllm") {
-    return {
-        .text =
-            "run the steps as CUDA graphs: start vLLM without --enforce-eager; steps with more sequences "
-            "than the largest of cudagraph_capture_sizes (--compilation-config) run without a graph"};
-  }
-  if (workload.engine == "sglang") {
-    return {.text =
-                "run the steps as CUDA graphs: start SGLang without --disable-cuda-graph, and with "
-                "--cuda-graph-max-bs of at least the sequences in a step"};
-  }
-  if (workload.engine == "tensorrt-llm") {
-    return {
-        .text =
-            "run the steps as CUDA graphs: set cuda_graph_config of TensorRT-LLM's LLM API, with "
-            "max_batch_size of at least the sequences in a step"};
-  }
-  if (workload.engine == "llama.cpp") {
-    return {
-        .text =
-            "run the steps as CUDA graphs: build llama.cpp with -DGGML_CUDA_GRAPHS=ON, and do not set "
-            "GGML_CUDA_DISABLE_GRAPHS"};
+  const auto* engine = std::ranges::find(kGraphsOfEngines, workload.engine, &GraphsOf::engine);
+  if (engine != std::end(kGraphsOfEngines)) {
+    return {.text = fmt::format("run the steps as CUDA graphs: {}", engine->advice)};
   }
   const std::string graphs = workload.is_amd ? "HIP graphs" : "CUDA graphs";
   if (!workload.is_pytorch) {
@@ -205,7 +204,7 @@ void check_waits(const FindingContext& context, const LedgerRow& row, const Host
   finding.advice.text = sync_advice(context.workload, waits.call);
   finding.evidence =
       evidence_of(context.analysis, row, is_late ? IdleKind::kLaunching : IdleKind::kWaiting);
-  finding.evidence.push_back(ledger_evidence(row, "host_wait_ns"));
+  finding.evidence.push_back(evidence("ledgers", row, &LedgerRow::host_wait_ns));
 }
 
 // A finding on gaps of one kind. `what` goes on after "cuda:0 waited 1.20 ms (12.3 %) in decode".
@@ -228,7 +227,7 @@ void check_launches(const FindingContext& context, const LedgerRow& row, const H
       share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
   }
-  const bool has_stacks = has_diagnostic(context.analysis.diagnostics, "python_stacks");
+  const bool has_stacks = has_diagnostic(context.analysis.data_quality, "python_stacks");
   Finding& finding =
       add_gaps(context, FindingId::kLaunchBound, row, chain, IdleKind::kLaunching,
                fmt::format("for the CPU to launch the next kernel: {}{}", gaps_text(gaps),
@@ -248,13 +247,12 @@ std::string cpu_rows(const Analysis& analysis) {
 
 // Calls of the operating system that wait for another thread, and those that read files.
 std::string system_call_advice(const Analysis& analysis, std::string_view call) {
-  const auto has = [&](std::string_view word) { return call.find(word) != std::string_view::npos; };
-  if (has("futex") || has("wait") || has("poll") || has("select") || has("lock") || has("join")) {
+  if (has_one_of(call, {"futex", "wait", "poll", "select", "lock", "join"})) {
     return "the thread that launches was waiting for another thread: find out what that one did: put "
            "NVTX ranges in it, or " +
            cpu_rows(analysis);
   }
-  if (has("read") || has("open") || has("write") || has("mmap") || has("fsync")) {
+  if (has_one_of(call, {"read", "open", "write", "mmap", "fsync"})) {
     return "the thread that launches was busy with files: read ahead or write in another thread";
   }
   return "find out what calls it: put NVTX ranges around parts of the loop, or " +

@@ -37,24 +37,23 @@ enum class OffTensorCores : std::uint8_t { kNot, kFp32, kHalf };
 
 OffTensorCores off_tensor_cores(const KernelRow& kernel) {
   const std::string name = to_lower(kernel.kernel_name);
-  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
   if (kernel.family != "gemm") {
     return OffTensorCores::kNot;
   }
-  const bool is_half = has("__half") || has("bfloat16") || has("_fp16_");
-  const bool is_old_convolution = has("convolve_sgemm<") || has("dgrad_engine<") ||
-                                  has("wgrad_alg0_engine<") || has("winograd_nonfused::");
-  if (is_old_convolution || has("scudnn_")) {
+  const bool is_half = has_one_of(name, {"__half", "bfloat16", "_fp16_"});
+  const bool is_old_convolution = has_one_of(
+      name,
+      {"convolve_sgemm<", "dgrad_engine<", "wgrad_alg0_engine<", "winograd_nonfused::", "scudnn_"});
+  if (is_old_convolution) {
     return is_half ? OffTensorCores::kHalf : OffTensorCores::kFp32;
   }
-  return !is_half && (has("_sgemm") || has("f32f32_f32f32_f32")) ? OffTensorCores::kFp32
-                                                                 : OffTensorCores::kNot;
+  return !is_half && has_one_of(name, {"_sgemm", "f32f32_f32f32_f32"}) ? OffTensorCores::kFp32
+                                                                       : OffTensorCores::kNot;
 }
 
 // Workstation GPUs have all of the rate that GeForce GPUs have when they accumulate in fp16.
 bool is_workstation(std::string_view gpu) {
-  const auto has = [&](std::string_view word) { return gpu.find(word) != std::string_view::npos; };
-  return has("Ada Generation") || has("RTX A") || has("RTX PRO");
+  return has_one_of(gpu, {"Ada Generation", "RTX A", "RTX PRO"});
 }
 
 // Tensor cores against fp32 on CUDA cores. From Ampere on it depends on the line of products; GPUs
@@ -113,9 +112,7 @@ std::vector<std::string> largest_kernels(const FindingContext& context, const Le
 
 bool has_convolutions(const Analysis& analysis) {
   return std::any_of(analysis.kernels.begin(), analysis.kernels.end(), [](const KernelRow& kernel) {
-    const std::string name = to_lower(kernel.kernel_name);
-    return name.find("conv") != std::string::npos || name.find("wgrad") != std::string::npos ||
-           name.find("dgrad") != std::string::npos || name.find("cudnn") != std::string::npos;
+    return has_one_of(to_lower(kernel.kernel_name), {"conv", "wgrad", "dgrad", "cudnn"});
   });
 }
 
@@ -267,7 +264,8 @@ void check_fusion(const FindingContext& context) {
     finding.bound = Difference{time_ns, "of memory-bound kernels", time_ns - saving_ns,
                                "that remains if each row of them is one kernel"};
     finding.advice = fusion_advice(context, chains, path, row);
-    finding.evidence = {chain_evidence(row, "mover_ns"), chain_evidence(row, "fused_ns")};
+    finding.evidence = {chain_evidence(row, &KernelChains::mover_ns),
+                        chain_evidence(row, &KernelChains::fused_ns)};
   }
 }
 
@@ -377,8 +375,9 @@ void check_roofs(const FindingContext& context) {
           row.device, printable_name(stage.stage.text()), format_fraction(busy_fraction),
           is_memory ? "memory" : "compute");
       finding.advice.text = where_to_look(analysis, stage.stage);
-      finding.evidence = {stage_evidence("efficiency.stages", stage.stage, "sol.busy_fraction"),
-                          stage_evidence("efficiency.stages", stage.stage, "bound_ns")};
+      finding.evidence = {
+          evidence("efficiency.stages", stage, &StageEfficiency::sol, &TwoClocks::busy_fraction),
+          evidence("efficiency.stages", stage, &StageEfficiency::bound_ns)};
     }
   }
 }
@@ -452,7 +451,7 @@ void check_counters(const FindingContext& context) {
               "memory per block"
             : "another attention kernel: FlashAttention 3 on Hopper, FlashInfer or "
               "flash-decoding (split KV) for long contexts";
-    finding.evidence = {kernel_evidence(record, "covered_ns")};
+    finding.evidence = {evidence("kernels", record, &KernelRow::covered_ns)};
   }
   // Memory-bound products are reported once per scope, not per kernel.
   for (const auto& [row, covered_ns] : gemv_ns) {
@@ -471,7 +470,8 @@ void check_counters(const FindingContext& context) {
         time_in(time_ns, *row));
     finding.advice.text =
         "serve more sequences at once, or store weights in 8 or 4 bits (FP8, AWQ, GPTQ)";
-    finding.evidence = {"counters.coverage", "families[family=gemv].total_ns"};
+    finding.evidence = {path_of<Results>(&Results::counters, &CountersRow::coverage),
+                        "families[family=gemv].total_ns"};
   }
 }
 

@@ -14,6 +14,7 @@
 #include "analysis/analysis.h"
 #include "analysis/findings/findings.h"
 #include "analysis/findings/workload.h"
+#include "results/field_path.h"
 
 namespace gpuwhy {
 
@@ -76,13 +77,14 @@ WantedKernels kernels_where(const FindingContext& context, const LedgerRow& row,
   found.time_ns = std::min(found.time_ns, row[Bucket::kCompute]);
   return found;
 }
-// Keys of a kernel's number, and of its time in a row.
-std::string kernel_evidence(const KernelRow& kernel, std::string_view field);
+// The key of a row's number, from the members that lead to it.
+template <typename Row, typename... Members>
+std::string evidence(const char* table, const Row& row, Members... members) {
+  return row_path(table, row, 0) + "." + path_of<Row>(members...);
+}
+// The keys of a kernel's time in a row, and of a bucket.
 std::string kernel_evidence(const KernelRow& kernel, const LedgerRow& row);
-// Keys of a number of a ledger, of one of its buckets, and of a stage's row in a table.
-std::string ledger_evidence(const LedgerRow& row, std::string_view field);
 std::string bucket_evidence(const LedgerRow& row, Bucket bucket);
-std::string stage_evidence(std::string_view table, const RowName& stage, std::string_view field);
 
 // The GPU of a row; nullptr if nothing is known of it.
 const DeviceRow* device_of(const Analysis& analysis, const LedgerRow& row);
@@ -93,7 +95,7 @@ bool has_family(const Analysis& analysis, std::string_view family);
 // Chains of kernels in a row, as kernels count in it.
 KernelChains chains_in(const Analysis& analysis, const LedgerRow& row);
 // The key of one of their fields.
-std::string chain_evidence(const LedgerRow& row, std::string_view field);
+std::string chain_evidence(const LedgerRow& row, std::int64_t KernelChains::*field);
 
 // Share of the row's time from its first recorded work to its last.
 double share_of(std::int64_t time_ns, const LedgerRow& row);

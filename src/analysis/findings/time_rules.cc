@@ -94,7 +94,7 @@ bool calls_all_to_all(const Analysis& analysis) {
     const CollectiveAdvice* one = collective_of(name);
     return one != nullptr && one == std::begin(kCollectiveAdvice);
   };
-  return std::ranges::any_of(analysis.ranges,
+  return std::ranges::any_of(analysis.all_ranges,
                              [&](const RangeTotal& range) { return is_it(range.text); }) ||
          (analysis.operators &&
           std::ranges::any_of(analysis.operators->rows,
@@ -158,7 +158,7 @@ void add_bandwidth(const FindingContext& context, const LedgerRow& row, Finding&
   // nothing about it.
   constexpr double kLeastBytes = 1 << 20;
   const std::int64_t all_ns = communication_ns(context.analysis, row);
-  for (const CollectiveRate& rate : context.analysis.operators->rates.collectives) {
+  for (const CollectiveRate& rate : context.analysis.collective_rates) {
     if (!rate.bus_min_bytes_per_s || !rate.bus_max_bytes_per_s || rate.total_ns * 2 < all_ns ||
         rate.size_bytes.value_or(0) / static_cast<double>(std::max<std::int64_t>(rate.calls, 1)) <
             kLeastBytes) {
@@ -169,11 +169,10 @@ void add_bandwidth(const FindingContext& context, const LedgerRow& row, Finding&
     finding.sentence +=
         fmt::format("; {} ran at {} GB/s of bus bandwidth", printable_name(rate.collective),
                     least == most ? most : least + " to " + most);
-    const std::string path =
-        fmt::format("collective_rates[collective={},group={},dtype={}].",
-                    path_value(rate.collective), path_value(rate.group), path_value(rate.dtype));
-    finding.evidence.push_back(path + "bus_min_bytes_per_s");
-    finding.evidence.push_back(path + "bus_max_bytes_per_s");
+    finding.evidence.push_back(
+        evidence("collective_rates", rate, &CollectiveRate::bus_min_bytes_per_s));
+    finding.evidence.push_back(
+        evidence("collective_rates", rate, &CollectiveRate::bus_max_bytes_per_s));
     const auto link = context.facts.link_bytes_per_s && !device->name.empty()
                           ? context.facts.link_bytes_per_s(device->name)
                           : std::nullopt;
@@ -347,7 +346,7 @@ void check_idle_at_start(const FindingContext& context) {
     finding.advice.text =
         "tokenize, allocate and build masks before the request reaches the GPU thread; do not block the "
         "scheduler loop";
-    finding.evidence = {ledger_evidence(row, "lead_ns")};
+    finding.evidence = {evidence("ledgers", row, &LedgerRow::lead_ns)};
   }
   if (!could_speak) {
     context.silent(FindingId::kIdleAtStart, "needs a stage prefill with GPU work");

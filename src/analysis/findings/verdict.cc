@@ -95,7 +95,7 @@ std::string largest_waste(const Analysis& analysis, const LedgerRow& row, std::i
 
 // Whether the GPU is busy before the first step with kernels whose launch was not recorded.
 bool is_earlier_work(const Analysis& analysis, const LedgerRow& start) {
-  return has_diagnostic(analysis.diagnostics, "orphan_kernel") &&
+  return has_diagnostic(analysis.data_quality, "orphan_kernel") &&
          start[Bucket::kCompute] * 5 > start.window_ns * 4;
 }
 
@@ -138,9 +138,9 @@ Verdict verdict_on(const Analysis& analysis, const std::string& device) {
   const LedgerRow* stage = only_stage(analysis, device);
   const LedgerRow* steady = row_of(analysis, {RowKind::kSteady}, device);
   if (row == nullptr) {
-    return {
-        Verdict::Kind::kBusy, "",
-        fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.capture.kernel_ns), device)};
+    return {Verdict::Kind::kBusy, "",
+            fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.capture.kernel_ns),
+                        device)};
   }
   const Ledger& ledger = *row;
   const std::int64_t time_ns = row->base_ns.value_or(0);
@@ -168,7 +168,8 @@ Verdict verdict_on(const Analysis& analysis, const std::string& device) {
 }
 
 bool has_range_profile(const Analysis& analysis) {
-  return analysis.capture.kernel_ns == 0 && has_diagnostic(analysis.diagnostics, "range_profiling");
+  return analysis.capture.kernel_ns == 0 &&
+         has_diagnostic(analysis.data_quality, "range_profiling");
 }
 
 // The first finding, where its saving has a bound.
@@ -186,19 +187,20 @@ std::optional<Verdict::Top> top_of(const std::vector<Finding>& findings) {
 }
 
 // Why there are no figures, where that is what a finding says: its place, or nowhere.
-Verdict no_figures(const Findings& findings, FindingId blocker, std::string sentence) {
-  const auto at = std::ranges::find(findings.found, blocker, &Finding::id);
+Verdict no_figures(const std::vector<Finding>& findings, FindingId blocker, std::string sentence) {
+  const auto at = std::ranges::find(findings, blocker, &Finding::id);
   Verdict verdict{Verdict::Kind::kNoFigures, "", std::move(sentence)};
-  if (at != findings.found.end()) {
-    verdict.told = static_cast<std::size_t>(at - findings.found.begin());
+  if (at != findings.end()) {
+    verdict.told = static_cast<std::size_t>(at - findings.begin());
   }
   return verdict;
 }
 
 // The same of a finding that says it best; nullopt: nothing was found that takes all meaning from
 // the figures.
-std::optional<Verdict> no_meaning(const Findings& findings, std::initializer_list<FindingId> ids) {
-  for (const Finding& finding : findings.found) {
+std::optional<Verdict> no_meaning(const std::vector<Finding>& findings,
+                                  std::initializer_list<FindingId> ids) {
+  for (const Finding& finding : findings) {
     if (finding.is_blocker && std::ranges::count(ids, finding.id) > 0) {
       return no_figures(findings, finding.id,
                         with_capital(finding.sentence) + ". It says nothing about speed.");
@@ -211,7 +213,7 @@ std::optional<Verdict> no_meaning(const Findings& findings, std::initializer_lis
 
 Verdict verdict_of(const Analysis& analysis) {
   const CaptureInfo& capture = analysis.capture;
-  const Findings& findings = analysis.findings;
+  const std::vector<Finding>& findings = analysis.findings;
   const auto without_kernels = [&](std::string sentence) {
     return no_figures(findings, FindingId::kNoGpuActivity, std::move(sentence));
   };
@@ -227,14 +229,14 @@ Verdict verdict_of(const Analysis& analysis) {
   if (!capture.has_cuda) {
     std::string text =
         "No CUDA activity was recorded, so there is nothing to report about the GPU.";
-    for (const Diagnostic& diagnostic : analysis.diagnostics) {
+    for (const Diagnostic& diagnostic : analysis.data_quality) {
       if (diagnostic.kind == "cut_off") {
         return {.sentence = fmt::format(
                     "The recording is damaged, and no GPU activity precedes the damage: {}.",
                     printable(diagnostic.sentence))};
       }
     }
-    for (const std::string& message : capture.messages) {
+    for (const std::string& message : analysis.tool_messages) {
       if (message.find("CUDA") != std::string::npos) {
         text += fmt::format(" {} says: {}", capture.format.tool_id, printable(message));
         break;
@@ -266,7 +268,8 @@ Verdict verdict_of(const Analysis& analysis) {
         findings, FindingId::kGraphOpaque,
         fmt::format("{} of GPU time is in CUDA graphs that were recorded as a whole: their kernels "
                     "are not visible. Record again with {}",
-                    format_fraction(fraction_of(analysis.capture.opaque_graph_ns, analysis.capture.kernel_ns)),
+                    format_fraction(
+                        fraction_of(analysis.capture.opaque_graph_ns, analysis.capture.kernel_ns)),
                     capture.format.record_graphs));
   }
   // While a graph is captured the GPU rests, and a sample leaves most work out: neither says
@@ -279,7 +282,7 @@ Verdict verdict_of(const Analysis& analysis) {
       analysis.devices.begin(), analysis.devices.end(),
       [](const DeviceRow& a, const DeviceRow& b) { return a.busy_ns < b.busy_ns; });
   Verdict verdict = verdict_on(analysis, busiest->device);
-  verdict.top = top_of(findings.found);
+  verdict.top = top_of(findings);
   return verdict;
 }
 

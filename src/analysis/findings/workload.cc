@@ -11,15 +11,17 @@
 
 namespace gpuwhy {
 
+bool has_one_of(std::string_view name, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(
+      words, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
+}
+
 Workload workload_of(const Analysis& analysis) {
   Workload workload;
   const auto any_kernel = [&](std::initializer_list<std::string_view> words) {
-    return std::any_of(analysis.kernels.begin(), analysis.kernels.end(),
-                       [&](const KernelRow& kernel) {
-                         return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-                           return kernel.kernel_name.find(word) != std::string::npos;
-                         });
-                       });
+    return std::ranges::any_of(analysis.kernels, [&](const KernelRow& kernel) {
+      return has_one_of(kernel.kernel_name, words);
+    });
   };
   workload.is_pytorch =
       analysis.capture.format.tool_id == "kineto" ||
@@ -27,8 +29,7 @@ Workload workload_of(const Analysis& analysis) {
   workload.is_amd =
       any_kernel({"Cijk_", "ck::", "rocblas", "miopen"}) ||
       std::any_of(analysis.devices.begin(), analysis.devices.end(), [](const DeviceRow& device) {
-        return device.name.find("AMD") != std::string::npos ||
-               device.name.find("Instinct") != std::string::npos;
+        return has_one_of(device.name, {"AMD", "Instinct"});
       });
   // Marks of PyTorch's profiler and of training loops do not come from a serving engine.
   for (const std::string_view name : {"vllm", "sglang", "tensorrt-llm", "atom"}) {

@@ -88,7 +88,7 @@ EngineLoop find_engine_loop(const Trace& trace, const Stages& stages, const Anal
   EngineLoop loop;
   std::vector<const StageStep*> order;
   std::set<std::uint32_t> groups;
-  for (const StageStep& step : analysis.steps) {
+  for (const StageStep& step : analysis.stage_steps) {
     if (step.is_step && !step.is_open && step.stage < stages.names.size() &&
         is_serving(stages.names[step.stage])) {
       order.push_back(&step);

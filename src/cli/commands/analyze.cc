@@ -25,13 +25,14 @@
 #include "fleet/merge/job_report.h"
 #include "ingest/ingest.h"
 #include "report/fleet.h"
-#include "report/metrics.h"
 #include "report/sections.h"
-#include "session/named_model.h"
-#include "session/rank_run.h"
-#include "session/recording.h"
-#include "session/report_folder.h"
+#include "results/json.h"
+#include "results/results.h"
+#include "session/reading/named_model.h"
+#include "session/reading/recording.h"
+#include "session/record/rank_run.h"
 #include "session/version.h"
+#include "session/writing/report_folder.h"
 
 namespace gpuwhy {
 namespace {
@@ -86,8 +87,8 @@ RankIdentity identity_of(const AnalyzeOptions& options, const System& system) {
   return identity;
 }
 
-WrittenReport write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& options,
-                            const System& system) {
+std::vector<std::string> write_results(Profile& profile, PassTimer& timer,
+                                       const AnalyzeOptions& options, const System& system) {
   const PassTimer::Scope pass(&timer, "write");
   ReportFolder folder;
   folder.directory = options.out;
@@ -180,7 +181,7 @@ void say_what_was_written(const AnalyzeOptions& options, std::vector<std::string
 }
 
 // A verdict on a damaged recording must not look like one on a whole one.
-void warn_of_damage(const Metrics& metrics, Console& console) {
+void warn_of_damage(const Results& metrics, Console& console) {
   for (const Diagnostic& row : metrics.data_quality) {
     if (row.severity != Severity::kInfo) {
       console.err(fmt::format("warning: {}\n", printable(row.sentence)));
@@ -212,19 +213,14 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
   wants.batch = options.model.setup.batch;
   wants.timer = &timer;
   Profile profile = profile_recordings(options.files, options.recording, context.system, wants);
-  Metrics metrics;
   std::vector<std::string> files;
   if (!options.out.empty()) {
-    WrittenReport written = write_results(profile, timer, options, context.system);
-    metrics = std::move(written.metrics);
-    files = std::move(written.files);
+    files = write_results(profile, timer, options, context.system);
   }
   if (!options.stage.empty()) {
     keep_stage(row_name(options.stage), profile.analysis);
   }
-  if (options.out.empty() || !options.stage.empty()) {
-    metrics = metrics_of(profile.analysis);
-  }
+  const Results& metrics = profile.analysis;
   if (options.json) {
     context.console.out(paged(metrics_json_text(metrics), options.pages));
   } else {

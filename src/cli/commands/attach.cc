@@ -18,9 +18,9 @@
 #include "capture/supervise.h"
 #include "capture/workload.h"
 #include "cli/command.h"
-#include "session/model_target.h"
-#include "session/recording.h"
-#include "session/server_setup.h"
+#include "session/reading/model_target.h"
+#include "session/reading/recording.h"
+#include "session/record/server_setup.h"
 
 namespace gpuwhy {
 namespace {

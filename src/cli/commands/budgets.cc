@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "base/yaml.h"
-#include "report/metric_catalog.h"
+#include "results/catalog.h"
 
 namespace gpuwhy {
 namespace {

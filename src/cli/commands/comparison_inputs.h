@@ -12,8 +12,8 @@
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "compare/compare.h"
-#include "session/compared_runs.h"
-#include "session/recording.h"
+#include "session/reading/compared_runs.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy {
 

@@ -14,10 +14,10 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "config/compose.h"
-#include "session/engine_version.h"
-#include "session/machine_json.h"
-#include "session/memory_fit.h"
-#include "session/run_options.h"
+#include "session/reading/memory_fit.h"
+#include "session/record/run_options.h"
+#include "session/writing/engine_version.h"
+#include "session/writing/machine_json.h"
 
 namespace gpuwhy {
 namespace {

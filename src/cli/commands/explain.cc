@@ -25,8 +25,8 @@
 #include "cli/commands/topics.h"
 #include "cli/recording_options.h"
 #include "ingest/ingest.h"
-#include "report/metric_catalog.h"
-#include "session/recording.h"
+#include "results/catalog.h"
+#include "session/reading/recording.h"
 #include "trace/device_label.h"
 
 namespace gpuwhy {

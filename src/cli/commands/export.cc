@@ -10,8 +10,8 @@
 #include "cli/recording_options.h"
 #include "export/event_walk.h"
 #include "ingest/ingest.h"
-#include "session/recording.h"
-#include "session/trace_files.h"
+#include "session/reading/recording.h"
+#include "session/writing/trace_files.h"
 
 namespace gpuwhy {
 namespace {

@@ -21,7 +21,7 @@
 #include "cli/json_output.h"
 #include "fleet/history/push.h"
 #include "fleet/history/queries.h"
-#include "session/history_tables.h"
+#include "session/writing/history_tables.h"
 
 namespace gpuwhy {
 namespace {

@@ -18,7 +18,7 @@
 #include "compare/decision.h"
 #include "report/comparison.h"
 #include "report/comparison_parts.h"
-#include "session/compared_runs.h"
+#include "session/reading/compared_runs.h"
 
 namespace gpuwhy {
 namespace {

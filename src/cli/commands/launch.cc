@@ -17,7 +17,7 @@
 #include "capture/workload.h"
 #include "cli/command.h"
 #include "config/compose.h"
-#include "session/run_options.h"
+#include "session/record/run_options.h"
 
 namespace gpuwhy {
 namespace {

@@ -20,7 +20,7 @@
 #include "config/presets.h"
 #include "ingest/ingest.h"
 #include "report/section_parts.h"
-#include "session/run_options.h"
+#include "session/record/run_options.h"
 
 namespace gpuwhy {
 namespace {

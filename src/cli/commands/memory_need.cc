@@ -16,9 +16,9 @@
 #include "base/units.h"
 #include "bundle/layout.h"
 #include "capture/machine.h"
-#include "session/job_files.h"
-#include "session/memory_fit.h"
-#include "session/recording.h"
+#include "session/reading/job_files.h"
+#include "session/reading/memory_fit.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy {
 namespace {

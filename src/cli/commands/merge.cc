@@ -25,7 +25,7 @@
 #include "fleet/merge/job_report.h"
 #include "fleet/summary/summary_file.h"
 #include "report/fleet.h"
-#include "session/rank_folder.h"
+#include "session/writing/rank_folder.h"
 
 namespace gpuwhy {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/commands/model_document.h"
 #include "cli/json_output.h"
-#include "session/named_model.h"
+#include "session/reading/named_model.h"
 
 namespace gpuwhy {
 namespace {

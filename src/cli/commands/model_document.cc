@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/section_parts.h"
-#include "session/memory_fit.h"
+#include "session/reading/memory_fit.h"
 
 namespace gpuwhy {
 namespace {

@@ -23,7 +23,7 @@
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "ingest/ingest.h"
-#include "session/named_model.h"
+#include "session/reading/named_model.h"
 
 namespace gpuwhy {
 namespace {

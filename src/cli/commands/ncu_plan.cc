@@ -20,9 +20,9 @@
 #include "cli/recording_options.h"
 #include "config/compose.h"
 #include "ingest/ingest.h"
-#include "session/ncu_plan_command.h"
-#include "session/operator_table.h"
-#include "session/recording.h"
+#include "session/reading/operator_table.h"
+#include "session/reading/recording.h"
+#include "session/record/ncu_plan_command.h"
 
 namespace gpuwhy {
 namespace {
@@ -50,7 +50,7 @@ NcuTool ncu_for_plan(const System& system, std::vector<std::string>& notes) {
 
 // Why launches may be missing from the recording; empty: none are known to be.
 std::string cut_words(const Analysis& analysis) {
-  for (const Diagnostic& one : analysis.diagnostics) {
+  for (const Diagnostic& one : analysis.data_quality) {
     if (one.severity == Severity::kDataLoss) {
       return "the recording is incomplete";
     }
@@ -77,18 +77,16 @@ ReportTable groups_table(const NcuPlan& plan) {
   for (const PlannedKernel& kernel : plan.kernels) {
     different.insert(kernel.group.kernel_name);
   }
-  const std::vector<std::string> names(different.begin(), different.end());
-  const std::vector<std::string> short_names = short_kernel_names(names);
+  const std::map<std::string, std::string> short_names = short_names_of(different);
   for (const PlannedKernel& kernel : plan.kernels) {
     const LaunchGroup& group = kernel.group;
-    const auto name = std::ranges::lower_bound(names, group.kernel_name) - names.begin();
     const std::string parts = fmt::format("{}", fmt::join(kernel.parts, ", "));
     ReportRow& row = table.rows.emplace_back();
     for (CellValue value :
          {CellValue(share_of(group.total_ns, plan)), CellValue(group.total_ns),
           CellValue(std::int64_t{group.calls}), CellValue(group.median_ns),
           CellValue(group.stage.text()), parts.empty() ? CellValue() : CellValue(parts),
-          CellValue(group.shape.text()), CellValue(short_names[static_cast<std::size_t>(name)])}) {
+          CellValue(group.shape.text()), CellValue(short_names.at(group.kernel_name))}) {
       row.cells.push_back({std::move(value), table.columns[row.cells.size()].unit, ""});
     }
   }

@@ -12,10 +12,10 @@
 #include "cli/json_output.h"
 #include "cli/recording_options.h"
 #include "report/ci.h"
-#include "report/metrics.h"
 #include "report/page.h"
 #include "report/sections.h"
-#include "session/recording.h"
+#include "results/results.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy {
 namespace {
@@ -33,7 +33,7 @@ struct ReportCommandOptions {
   RecordingOptions recording;
 };
 
-Document document_for(const ReportCommandOptions& options, const Metrics& metrics) {
+Document document_for(const ReportCommandOptions& options, const Results& metrics) {
   SectionOptions shown;
   shown.set_top(options.top.rows);
   shown.is_terminal = options.format == "terminal";
@@ -60,7 +60,7 @@ int run_report(const ReportCommandOptions& given, Context& context) {
   const bool is_page = options.format == "html" && options.ci.empty();
   const LoadedMetrics loaded =
       load_metrics(options.files, options.recording, context.system, is_page);
-  const Metrics& metrics = loaded.metrics;
+  const Results& metrics = loaded.metrics;
   if (is_page) {
     context.console.out(page_html(metrics, *loaded.json,
                                   loaded.profile ? loaded.profile->timeline : Timeline(), {}));

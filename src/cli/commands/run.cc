@@ -36,7 +36,7 @@ std::string next_command(RunRequest request, const std::string& next_override) {
   return shell_text(argv);
 }
 
-// Of several runs, what one of them lacks is printed once. `said` is told by the verdict above.
+// Of several runs, what one of them lacks is printed once. The verdict above says `said`.
 void print_breaches(const RunRequest& request, const std::vector<Breach>& breaches,
                     const Breach* said, std::set<std::string>* told, Console& console) {
   for (const Breach& breach : breaches) {

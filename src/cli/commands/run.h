@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "session/run.h"
+#include "session/record/run.h"
 
 namespace gpuwhy {
 

@@ -26,7 +26,7 @@
 #include "cli/commands/run.h"
 #include "config/compose.h"
 #include "report/comparison.h"
-#include "report/metrics.h"
+#include "results/results.h"
 
 namespace gpuwhy {
 namespace {

@@ -16,7 +16,7 @@
 #include "base/units.h"
 #include "bundle/scrub_files.h"
 #include "cli/command.h"
-#include "session/recording.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy {
 namespace {

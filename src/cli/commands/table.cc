@@ -140,10 +140,9 @@ std::shared_ptr<const OpenRecording> read_part(TableOptions& options,
     *recording = read_recording(files, options.recording, options.model, context.system);
   } else if (!options.stage.empty()) {
     keep_stage(row_name(options.stage), analysis);
-    recording->metrics = metrics_of(analysis);
   }
   say_how_read(recording->profile, context.console);
-  recording->metrics.ranges = recording->profile.analysis.ranges;  // a report has the first hundred
+  analysis.ranges = analysis.all_ranges;  // a report has the first hundred
   return recording;
 }
 
@@ -221,7 +220,7 @@ Document shown_table(const TableInfo& info, const std::shared_ptr<const OpenReco
   shown.set_top(options.top.rows);
   shown.is_terminal = options.format == "text";
   shown.has_all_parts = true;
-  Metrics metrics = recording->metrics;
+  Results metrics = recording->profile.analysis;
   metrics.ranges = fold_numbered(metrics.ranges);  // numbered steps and layers are one row
   return section_document(metrics, {info.section}, shown);
 }

@@ -12,7 +12,7 @@
 #include "cli/json_output.h"
 #include "cli/recording_options.h"
 #include "report/glossary.h"
-#include "session/recording.h"
+#include "session/reading/recording.h"
 
 namespace gpuwhy {
 namespace {

@@ -2,7 +2,7 @@
 //
 // gpuwhy watch: summaries of the recordings that profilers drop into a folder, one sweep after the
 // other.
-#include "session/watch.h"
+#include "session/reading/watch.h"
 
 #include <chrono>
 #include <memory>
@@ -18,7 +18,7 @@
 #include "capture/supervise.h"
 #include "cli/command.h"
 #include "cli/commands/fleet_push.h"
-#include "session/rank_run.h"
+#include "session/record/rank_run.h"
 
 namespace gpuwhy {
 namespace {

@@ -98,8 +98,9 @@ std::uint64_t RowBatch::named(const std::string& text) {
   const auto [found, is_new] = keys_.try_emplace(text, 0);
   if (is_new) {
     found->second = key_of(text);
-    put_number(names_, found->second, 8);
-    put_text(names_, text);
+    put_number(tables_[kNames].bytes, found->second, 8);
+    put_text(tables_[kNames].bytes, text);
+    ++tables_[kNames].rows;
   }
   return found->second;
 }
@@ -110,24 +111,22 @@ std::string summary_id(const StoredSummary& stored) {
 
 void RowBatch::add(const StoredSummary& stored) {
   const std::uint64_t run_key = key_of(stored.summary.identity.run_id);
-  const std::size_t kernel_bytes = kernels_.size();
-  const std::size_t stage_bytes = stages_.size();
-  const std::size_t part_bytes = parts_.size();
-  const std::size_t rank_bytes = ranks_.size();
+  std::array<std::size_t, 5> sizes{};
+  std::transform(tables_.begin(), tables_.end(), sizes.begin(),
+                 [](const Section& table) { return table.bytes.size(); });
   try {
     add_rows(stored, run_key);
   } catch (const Error&) {
     // Without the rows of half a rank. Names that nobody uses do no harm.
-    kernels_.resize(kernel_bytes);
-    stages_.resize(stage_bytes);
-    parts_.resize(part_bytes);
-    ranks_.resize(rank_bytes);
+    for (const Table table : {kKernels, kStages, kParts, kRanks}) {
+      tables_[table].bytes.resize(sizes[table]);
+    }
     throw;
   }
-  num_kernels_ += stored.summary.kernels.size();
-  num_stages_ += stored.summary.stages.size();
-  num_parts_ += stored.summary.parts.size();
-  ++num_ranks_;
+  tables_[kKernels].rows += stored.summary.kernels.size();
+  tables_[kStages].rows += stored.summary.stages.size();
+  tables_[kParts].rows += stored.summary.parts.size();
+  ++tables_[kRanks].rows;
   run_keys_.insert(run_key);
   const std::int64_t day = day_of(stored.summary.identity.started_unix_s);
   first_day_ = summaries_.empty() ? day : std::min(first_day_, day);
@@ -136,48 +135,43 @@ void RowBatch::add(const StoredSummary& stored) {
 
 void RowBatch::add_rows(const StoredSummary& stored, std::uint64_t run_key) {
   const RankIdentity& identity = stored.summary.identity;
-  const auto put_all = [&](std::string& out, const auto& rows) {
+  const auto put_all = [&](Table table, const auto& rows) {
+    std::string& out = tables_[table].bytes;
     for (const auto& row : rows) {
       put_place(out, run_key, stored);
       put_facts(out, row, [&](const std::string& text) { return named(text); });
     }
   };
-  put_all(kernels_, stored.summary.kernels);
-  put_all(stages_, stored.summary.stages);
-  put_all(parts_, stored.summary.parts);
+  put_all(kKernels, stored.summary.kernels);
+  put_all(kStages, stored.summary.stages);
+  put_all(kParts, stored.summary.parts);
   // The row in `ranks` makes the rank visible; it also says how many rows to expect.
-  put_number(ranks_, run_key, 8);
-  put_number(ranks_, checked(identity.rank, "rank", UINT32_MAX), 4);
-  put_number(ranks_, checked(identity.attempt, "attempt", UINT32_MAX), 4);
-  put_number(ranks_, stored.content, 8);
-  put_number(ranks_, static_cast<std::uint64_t>(day_of(identity.started_unix_s)), 2);
-  put_number(ranks_, version_of(stored), 8);
-  put_text(ranks_, identity.run_id);
-  put_number(ranks_, checked(identity.num_ranks, "num_ranks", UINT32_MAX), 4);
+  std::string& ranks = tables_[kRanks].bytes;
+  put_number(ranks, run_key, 8);
+  put_number(ranks, checked(identity.rank, "rank", UINT32_MAX), 4);
+  put_number(ranks, checked(identity.attempt, "attempt", UINT32_MAX), 4);
+  put_number(ranks, stored.content, 8);
+  put_number(ranks, static_cast<std::uint64_t>(day_of(identity.started_unix_s)), 2);
+  put_number(ranks, version_of(stored), 8);
+  put_text(ranks, identity.run_id);
+  put_number(ranks, checked(identity.num_ranks, "num_ranks", UINT32_MAX), 4);
   for (const std::string* text :
        {&identity.node, &identity.gpu, &identity.model, &identity.engine, &identity.engine_version,
         &identity.driver_version, &identity.gpuwhy_version}) {
-    put_text(ranks_, *text);
+    put_text(ranks, *text);
   }
-  put_number(ranks_, checked(identity.started_unix_s, "started_unix_s"), 8);
-  put_number(ranks_, stored.summary.kernels.size(), 8);
-  put_number(ranks_, stored.summary.stages.size(), 8);
-  put_text(ranks_, identity.labels);
-  put_number(ranks_, stored.summary.parts.size(), 8);
+  put_number(ranks, checked(identity.started_unix_s, "started_unix_s"), 8);
+  put_number(ranks, stored.summary.kernels.size(), 8);
+  put_number(ranks, stored.summary.stages.size(), 8);
+  put_text(ranks, identity.labels);
+  put_number(ranks, stored.summary.parts.size(), 8);
 }
 
-std::uint64_t RowBatch::size_bytes() const {
-  return names_.size() + kernels_.size() + stages_.size() + parts_.size() + ranks_.size();
-}
-
-std::vector<RowBatch::Section> RowBatch::sections() const {
-  std::vector<Section> sections;
-  for (const Section& section :
-       {Section{"names", keys_.size(), &names_}, Section{"kernels", num_kernels_, &kernels_},
-        Section{"stages", num_stages_, &stages_}, Section{"parts", num_parts_, &parts_},
-        Section{"ranks", num_ranks_, &ranks_}}) {
-    if (section.rows > 0) {
-      sections.push_back(section);
+std::vector<const RowBatch::Section*> RowBatch::sections() const {
+  std::vector<const Section*> sections;
+  for (const Section& table : tables_) {
+    if (table.rows > 0) {
+      sections.push_back(&table);
     }
   }
   return sections;

@@ -3,6 +3,7 @@
 // Summaries as rows of the history, for a server and a folder alike.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -42,19 +43,21 @@ class RowBatch {
   // Throws kInput for numbers that cannot be stored; then nothing was added.
   void add(const StoredSummary& stored);
 
-  std::uint64_t num_fact_rows() const { return num_kernels_ + num_stages_ + num_parts_; }
-  std::uint64_t size_bytes() const;
+  std::uint64_t num_fact_rows() const {
+    return tables_[kKernels].rows + tables_[kStages].rows + tables_[kParts].rows;
+  }
   const std::set<std::uint64_t>& run_keys() const { return run_keys_; }
   const std::vector<std::string>& summaries() const { return summaries_; }  // summary_id() of each
   std::int64_t first_day() const { return first_day_; }
 
   struct Section {
     const char* table;
-    std::uint64_t rows;
-    const std::string* bytes;
+    std::uint64_t rows = 0;
+    std::string bytes = {};
   };
-  // In the order in which they must be stored: what makes a rank visible comes last.
-  std::vector<Section> sections() const;
+  // Those with rows, in the order in which they must be stored: what makes a rank visible comes
+  // last.
+  std::vector<const Section*> sections() const;
 
  private:
   std::uint64_t named(const std::string& text);
@@ -64,15 +67,8 @@ class RowBatch {
   std::vector<std::string> summaries_;
   std::int64_t first_day_ = 0;
   std::set<std::uint64_t> run_keys_;
-  std::string names_;
-  std::string kernels_;
-  std::string stages_;
-  std::string parts_;
-  std::string ranks_;
-  std::uint64_t num_kernels_ = 0;
-  std::uint64_t num_stages_ = 0;
-  std::uint64_t num_parts_ = 0;
-  std::uint64_t num_ranks_ = 0;
+  enum Table : std::size_t { kNames, kKernels, kStages, kParts, kRanks };
+  std::array<Section, 5> tables_ = {{{"names"}, {"kernels"}, {"stages"}, {"parts"}, {"ranks"}}};
 };
 
 }  // namespace gpuwhy

@@ -205,15 +205,15 @@ void Spool::add(const RowBatch& batch) {
   Json sections = Json::array();
   std::string hashes;
   std::uint64_t num_ranks = 0;
-  for (const RowBatch::Section& section : batch.sections()) {
-    const std::string sha256 = sha256_hex(*section.bytes);
-    sections.push_back({{"table", section.table},
-                        {"columns", column_list(section.table)},
-                        {"rows", section.rows},
-                        {"bytes", section.bytes->size()},
+  for (const RowBatch::Section* section : batch.sections()) {
+    const std::string sha256 = sha256_hex(section->bytes);
+    sections.push_back({{"table", section->table},
+                        {"columns", column_list(section->table)},
+                        {"rows", section->rows},
+                        {"bytes", section->bytes.size()},
                         {"sha256", sha256}});
     hashes += sha256;
-    num_ranks = section.rows;  // the last section's are the ranks
+    num_ranks = section->rows;  // the last section's are the ranks
   }
   const std::string id = sha256_hex(hashes).substr(0, 32);
   // The same rows are already waiting.
@@ -232,8 +232,8 @@ void Spool::add(const RowBatch& batch) {
   const auto now_us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
   FileWriter file(folder_ / fmt::format("{:017}-{}{}", now_us, id, kExtension));
   file.write(to_json_line(head) + "\n");
-  for (const RowBatch::Section& section : batch.sections()) {
-    file.write(*section.bytes);
+  for (const RowBatch::Section* section : batch.sections()) {
+    file.write(section->bytes);
   }
   file.commit();
   sync_folder(folder_);

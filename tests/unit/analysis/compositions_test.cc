@@ -25,7 +25,7 @@ Analysis analysis_of(std::vector<StageStep> steps) {
   Analysis analysis;
   analysis.stages.emplace_back().stage = row_name("decode");
   analysis.stages.emplace_back().stage = row_name("draft");
-  analysis.steps = std::move(steps);
+  analysis.stage_steps = std::move(steps);
   return analysis;
 }
 

@@ -38,7 +38,7 @@ class Made {
     }
     analysis_.stages[index].total_ns += duration_ns;
     ++analysis_.stages[index].num_instances;
-    StageStep& step = analysis_.steps.emplace_back();
+    StageStep& step = analysis_.stage_steps.emplace_back();
     step.stage = index;
     step.start_ns = now_ns_;
     step.duration_ns = duration_ns;
@@ -50,7 +50,7 @@ class Made {
   }
   Made& add_step(const std::string& stage, std::int64_t duration_ns, const StepCounts& counts) {
     add(stage, duration_ns, std::nullopt, counts.context.requests + counts.generation.requests);
-    analysis_.steps.back().counts = counts;
+    analysis_.stage_steps.back().counts = counts;
     return *this;
   }
   Made& busy(const std::string& stage, std::int64_t window_ns, std::int64_t compute_ns) {

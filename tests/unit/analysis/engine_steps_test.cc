@@ -60,7 +60,7 @@ std::vector<EngineShape> all_shapes() {
 // Steps of a group in time order.
 std::vector<StageStep> steps_of(const Analysis& analysis, std::uint32_t group) {
   std::vector<StageStep> steps;
-  std::copy_if(analysis.steps.begin(), analysis.steps.end(), std::back_inserter(steps),
+  std::copy_if(analysis.stage_steps.begin(), analysis.stage_steps.end(), std::back_inserter(steps),
                [&](const StageStep& step) { return step.group == group; });
   std::sort(steps.begin(), steps.end(),
             [](const StageStep& a, const StageStep& b) { return a.start_ns < b.start_ns; });
@@ -233,12 +233,12 @@ void expect_counts(const Profile& found) {
   }
   if (!marks.empty()) {
     ASSERT_EQ(pids.size(), marks.size());
-    ASSERT_EQ(static_cast<std::int64_t>(analysis.steps.size()), num_steps);
+    ASSERT_EQ(static_cast<std::int64_t>(analysis.stage_steps.size()), num_steps);
   }
 }
 
 void expect_times(const Analysis& analysis) {
-  for (const StageStep& step : analysis.steps) {
+  for (const StageStep& step : analysis.stage_steps) {
     ASSERT_EQ(step.gpu_start_ns.has_value(), step.gpu_work_ns.has_value());
     ASSERT_EQ(step.gpu_start_ns.has_value(), step.gpu_window_ns.has_value());
     if (step.gpu_start_ns) {
@@ -253,7 +253,7 @@ void expect_times(const Analysis& analysis) {
     return;
   }
   std::vector<std::int64_t> work_ns;
-  for (const StageStep& step : analysis.steps) {
+  for (const StageStep& step : analysis.stage_steps) {
     if (step.is_steady && step.is_before_same && step.period_ns) {
       work_ns.push_back(*step.gpu_work_ns);
     }

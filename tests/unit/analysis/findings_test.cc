@@ -5,7 +5,7 @@
 
 #include "analysis/busy_row.h"
 #include "base/json_path.h"
-#include "report/metric_catalog.h"
+#include "results/catalog.h"
 #include "testing.h"
 
 namespace gpuwhy {
@@ -351,7 +351,7 @@ TEST(Findings, AttentionInPartsAndAnOldGeneration) {
   rate.total_ns = 300'000'000;
   rate.peak_fraction = 0.1;
   analysis.operators.emplace();
-  analysis.operators->rates.products = {rate};
+  analysis.gemm_rates = {rate};
   EXPECT_EQ(findings_of(analysis, {}).found.at(0).saving_ns, 770'000'000);
   EXPECT_THAT(findings_of(analysis, {}).found.at(0).sentence, HasSubstr("10.0 % of the GPU's"));
   analysis = analysis_with({});
@@ -574,7 +574,7 @@ TEST(Findings, ABadRecordingComesFirst) {
   opaque.capture.opaque_graph_ns = opaque.capture.kernel_ns;
   EXPECT_THAT(ids_of(findings_of(opaque, {})), ElementsAre("graph_opaque", "exposed_copy"));
   Analysis nothing;
-  nothing.capture.messages = {"No CUDA \x1b events collected"};
+  nothing.tool_messages = {"No CUDA \x1b events collected"};
   const Findings findings = findings_of(nothing, {});
   ASSERT_THAT(ids_of(findings), ElementsAre("no_gpu_activity"));
   EXPECT_THAT(findings.found[0].sentence, HasSubstr("\\x1b"));
@@ -583,9 +583,9 @@ TEST(Findings, ABadRecordingComesFirst) {
 
 TEST(Findings, NumbersThatCannotBeRightSaveNothing) {
   Analysis analysis = analysis_with({{Bucket::kCopy, 400'000'000}});
-  analysis.diagnostics = {{"unusable_event", Severity::kWarning, 1, "left out 1 of 999 kernels"}};
+  analysis.data_quality = {{"unusable_event", Severity::kWarning, 1, "left out 1 of 999 kernels"}};
   EXPECT_THAT(ids_of(findings_of(analysis, {})), ElementsAre("exposed_copy"));
-  analysis.diagnostics[0].severity = Severity::kImpossible;
+  analysis.data_quality[0].severity = Severity::kImpossible;
   EXPECT_THAT(ids_of(findings_of(analysis, {})), ElementsAre("impossible_rows"));
   analysis.capture.kernel_ns = 0;
   EXPECT_THAT(ids_of(findings_of(analysis, {})), ElementsAre("impossible_rows"))
@@ -599,7 +599,7 @@ TEST(Findings, TheProfilersShareIsNamed) {
     return rule.id == FindingId::kProfilerOverhead;
   }));
   analysis.baseline.resize(1);
-  analysis.overheads = {{row_name("decode"), 100, 120}, {row_name("prefill"), 100, 130}};
+  analysis.overhead = {{row_name("decode"), 100, 120}, {row_name("prefill"), 100, 130}};
   const Findings findings = findings_of(analysis, {});
   ASSERT_THAT(ids_of(findings), ElementsAre("profiler_overhead"));
   EXPECT_EQ(findings.found[0].stage.text(), "prefill");
@@ -744,7 +744,7 @@ TEST(Findings, EvidenceQuotesStageNames) {
   analysis.stages[0].first_ns = 20'000'000;
   analysis.stages[0].steady_mean_ns = 10'000'000;
   analysis.baseline.resize(1);
-  analysis.overheads = {{row_name(name), 100, 130}};
+  analysis.overhead = {{row_name(name), 100, 130}};
   StageEfficiency efficiency;
   efficiency.stage = row_name(name);
   efficiency.busy_ns = 600'000'000;
@@ -774,7 +774,7 @@ TEST(Findings, EvidenceQuotesStageNames) {
 TEST(Findings, WhatSpoilsAMeasurement) {
   Analysis analysis = analysis_with({});
   EXPECT_TRUE(is_silent(findings_of(analysis, {}), "other_gpu_users"));
-  analysis.capture.messages = {"Some events were dropped because a buffer was full"};
+  analysis.tool_messages = {"Some events were dropped because a buffer was full"};
   analysis.stages.resize(1);
   analysis.stages[0].stage = row_name("decode");
   analysis.stages[0].num_instances = 5;

@@ -162,9 +162,9 @@ TEST(Window, OfStepsCountsThoseOfEachRank) {
 
 TEST(Window, StepsKeepTheirNumbers) {
   const Profile made = profile_of(steps_of(10, 40), steps(3, 5), step_rules());
-  ASSERT_EQ(made.analysis.steps.size(), 3U);
-  EXPECT_EQ(made.analysis.steps[0].number, 3U);
-  EXPECT_EQ(made.analysis.steps[2].number, 5U);
+  ASSERT_EQ(made.analysis.stage_steps.size(), 3U);
+  EXPECT_EQ(made.analysis.stage_steps[0].number, 3U);
+  EXPECT_EQ(made.analysis.stage_steps[2].number, 5U);
 }
 
 TEST(Window, SpansOfStepsAreReadInOnePlace) {

@@ -159,9 +159,9 @@ TEST(Rows, OfARankAreOrderedSoThatItIsSeenLast) {
   batch.add({rank_of("1", 0, 5), 1, 1});
   const auto sections = batch.sections();
   ASSERT_EQ(sections.size(), 4U);
-  EXPECT_STREQ(sections[3].table, "ranks");
+  EXPECT_STREQ(sections[3]->table, "ranks");
   // 8 + 4 + 8 + 2 of the place, three keys, four sums, and two arrays of one number.
-  EXPECT_EQ(sections[1].bytes->size(), 22U + 24 + 32 + 1 + 2 + 1 + 8);
+  EXPECT_EQ(sections[1]->bytes.size(), 22U + 24 + 32 + 1 + 2 + 1 + 8);
 }
 
 TEST(Versions, LaterAttemptsAndFilesWin) {
@@ -183,7 +183,7 @@ TEST(SpoolFolder, KeepsBatchesUntilTheyAreRemoved) {
   ASSERT_EQ(spool.waiting().size(), 1U);
   const SpooledBatch loaded = spool.load(spool.waiting()[0]);
   ASSERT_EQ(loaded.sections.size(), 4U);
-  EXPECT_EQ(loaded.sections[1].bytes, *batch.sections()[1].bytes);
+  EXPECT_EQ(loaded.sections[1].bytes, batch.sections()[1]->bytes);
   EXPECT_EQ(loaded.run_keys, std::vector<std::uint64_t>{key_of("1")});
   std::string bytes = read_file(spool.waiting()[0]);
   const std::size_t end = bytes.find('\n');
@@ -248,7 +248,7 @@ TEST(SpoolFolder, OneDamagedSummaryDoesNotHoldUpTheOthers) {
   RowBatch expected;
   expected.add({rank_of("1", 0, 5), 1, 1});
   expected.add({rank_of("1", 1, 5), 1, 1});
-  EXPECT_EQ(batch.sections[1].bytes.size(), expected.sections()[1].bytes->size());
+  EXPECT_EQ(batch.sections[1].bytes.size(), expected.sections()[1]->bytes.size());
 }
 
 TEST(SpoolFolder, RowsThatTheServerWouldDropAreNotSent) {

@@ -223,7 +223,7 @@ TEST(MetricJudgement, AgreesWithTheNumbersBesideIt) {
 
 // The time of a step that the summary tells is the one by which a comparison decides.
 TEST(StepTime, IsTheSameInReportsAndComparisons) {
-  Metrics metrics;
+  Results metrics;
   StageRow& stage = metrics.stages.emplace_back();
   stage.stage = row_name("step");
   stage.num_instances = 6;

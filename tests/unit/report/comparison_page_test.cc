@@ -9,9 +9,10 @@
 #include "compare/compared_rows.h"
 #include "report/ci.h"
 #include "report/comparison.h"
-#include "report/metrics.h"
 #include "report/run_summary.h"
 #include "report/section_parts.h"
+#include "results/json.h"
+#include "results/results.h"
 #include "testing.h"
 
 namespace gpuwhy {
@@ -348,7 +349,7 @@ TEST(ComparisonPage, AFailedRunHasAPageWithoutNumbers) {
 // The sizes of inputs stand with the rates of products; only where they are those of all calls do
 // they divide an operator's row.
 TEST(RunSummary, OperatorsAreDividedByShapesThatAreAllKnown) {
-  Metrics metrics;
+  Results metrics;
   metrics.operators.emplace().rows.resize(1);
   OperatorRow& row = metrics.operators->rows[0];
   row.name = "aten::mm";

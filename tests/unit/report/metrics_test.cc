@@ -2,16 +2,16 @@
 //
 // metrics.json as structs: nothing is lost on the way, nothing wrong is taken, and what is made of
 // the field descriptions is up to date. GPUWHY_UPDATE=1 writes the schema and the table of keys.
-#include "report/metrics.h"
-
 #include <cstdlib>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "folders.h"
 #include "gpuwhy/recording.h"
-#include "report/metric_catalog.h"
-#include "session/recording.h"
+#include "results/catalog.h"
+#include "results/json.h"
+#include "results/results.h"
+#include "session/reading/recording.h"
 #include "testing.h"
 
 namespace gpuwhy {
@@ -71,10 +71,10 @@ TEST(Metrics, RecordingsComeBackAsTheyWere) {
 }
 
 TEST(Metrics, AbsentKeysLeaveTheirMembers) {
-  const Metrics none = metrics_from_json(Json::object());
+  const Results none = metrics_from_json(Json::object());
   EXPECT_FALSE(none.efficiency || none.counters || none.baseline || none.environment);
   EXPECT_TRUE(none.kernels.empty());
-  const Metrics some = metrics_from_json(
+  const Results some = metrics_from_json(
       {{"counters", {{"kernels", nullptr}, {"reason", "needs an ncu capture"}}},
        {"capture", {{"rank", nullptr}, {"kernel_ns", 12}, {"a_newer_key", Json::array()}}},
        {"ledgers", {{{"stage", "decode"}, {"buckets_ns", {{"sync", 3}, {"newer", "x"}}}}}}});

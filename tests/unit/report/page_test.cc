@@ -8,13 +8,14 @@
 #include "base/gzip_base64.h"
 #include "base/json.h"
 #include "base/sha256.h"
-#include "report/metrics.h"
+#include "results/json.h"
+#include "results/results.h"
 #include "testing.h"
 
 namespace gpuwhy {
 namespace {
 
-Metrics metrics_with(const std::string& name, std::size_t num_kernels) {
+Results metrics_with(const std::string& name, std::size_t num_kernels) {
   Analysis analysis;
   analysis.capture.has_cuda = true;
   analysis.capture.kernel_ns = 1000;
@@ -33,10 +34,10 @@ Metrics metrics_with(const std::string& name, std::size_t num_kernels) {
     row.kernel_fraction = 1;
     analysis.kernels.push_back(row);
   }
-  return metrics_of(analysis);
+  return analysis;
 }
 
-std::string page_of(const Metrics& metrics, const Timeline& timeline = {},
+std::string page_of(const Results& metrics, const Timeline& timeline = {},
                     const std::vector<std::string>& files = {}) {
   return page_html(metrics, metrics_json(metrics), timeline, files);
 }
@@ -88,7 +89,7 @@ TEST(Page, TheDarkTimelineCanBeRead) {
 }
 
 TEST(Page, TheTitleOfARunIsItsCommand) {
-  Metrics metrics = metrics_with("kernel", 1);
+  Results metrics = metrics_with("kernel", 1);
   metrics.capture.file = "run.sqlite";
   EXPECT_EQ(between(page_of(metrics), "<title>", " -"), "run.sqlite");
   metrics.capture.command = "python3 generate.py --prompt '<b>'";
@@ -133,7 +134,7 @@ TEST(Page, StaysBelowItsBudget) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
     name += static_cast<char>('a' + (state >> 33U) % 26);
   }
-  Metrics metrics = metrics_with("gemm", 3000);
+  Results metrics = metrics_with("gemm", 3000);
   std::size_t shift = 0;
   for (KernelRow& row : metrics.kernels) {
     row.kernel_name = name.substr(shift % 1000) + std::to_string(state += 12345678910111ULL);
@@ -159,7 +160,7 @@ TEST(Page, StaysBelowItsBudget) {
 TEST(Page, SaysThatThereIsNothing) {
   Analysis analysis;
   analysis.absent = "the nsys pass was left out";
-  const std::string page = page_of(metrics_of(analysis));
+  const std::string page = page_of(analysis);
   EXPECT_THAT(page, HasSubstr("There is no recording"));
 }
 

@@ -6,11 +6,12 @@
 #include "base/json.h"
 #include "report/document.h"
 #include "report/key_words.h"
-#include "report/metrics.h"
 #include "report/page.h"
 #include "report/sections.h"
 #include "report/speed.h"
 #include "report/workload_words.h"
+#include "results/json.h"
+#include "results/results.h"
 #include "testing.h"
 
 namespace gpuwhy {
@@ -19,8 +20,8 @@ namespace {
 constexpr std::int64_t kMs = 1'000'000;
 
 // Six steps of a training loop that waits for its data.
-Metrics training() {
-  Metrics metrics;
+Results training() {
+  Results metrics;
   metrics.verdict.device = "cuda:0";
   metrics.verdict.sentence =
       "was busy 65 % of 900 ms; it waited while the CPU did other work "
@@ -56,12 +57,12 @@ Metrics training() {
   return metrics;
 }
 
-std::string page_of(const Metrics& metrics) {
+std::string page_of(const Results& metrics) {
   return page_html(metrics, metrics_json(metrics), {}, {});
 }
 
 TEST(PlainWords, ThePageHasTheStepTimeAndNoIdsInItsSentences) {
-  const Metrics metrics = training();
+  const Results metrics = training();
   const std::string page = page_of(metrics);
   EXPECT_THAT(page, HasSubstr("<li>recorded for 900 ms</li>"));
   EXPECT_THAT(page, HasSubstr("Gains do not add up: each is for that point alone."));
@@ -83,7 +84,7 @@ TEST(PlainWords, ThePageHasTheStepTimeAndNoIdsInItsSentences) {
 }
 
 TEST(PlainWords, TheTimeOfAStepIsTheSameEverywhere) {
-  Metrics metrics = training();
+  Results metrics = training();
   const auto time = headline_time(metrics);
   ASSERT_TRUE(time);
   EXPECT_EQ(time->step.time_ns, 150 * kMs);
@@ -107,7 +108,7 @@ TEST(PlainWords, TheTimeOfAStepIsTheSameEverywhere) {
 }
 
 TEST(PlainWords, ATimeThatIsNotKnownIsFollowedByWhatToType) {
-  Metrics metrics = training();
+  Results metrics = training();
   metrics.stages.clear();
   metrics.steps.clear();
   const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
@@ -125,7 +126,7 @@ TEST(PlainWords, ATimeThatIsNotKnownIsFollowedByWhatToType) {
 }
 
 TEST(WorkloadWords, SayOnlyWhatIsProven) {
-  Metrics metrics = training();
+  Results metrics = training();
   EXPECT_EQ(workload_words(metrics).sentence(), "A program with PyTorch");
   metrics.kernels.resize(1);
   metrics.kernels[0].kernel_name = "void cudnn::dgrad_engine<float>";
@@ -150,11 +151,11 @@ TEST(WorkloadWords, SayOnlyWhatIsProven) {
               ElementsAre("inference with SGLang", "36 layers", "32 sequences in a decode step"));
   metrics.capture.world_size = 8;
   EXPECT_THAT(workload_words(metrics).layers, "36 layers in this part of the job");
-  EXPECT_EQ(workload_words(Metrics()).sentence(), "");
+  EXPECT_EQ(workload_words(Results()).sentence(), "");
 }
 
 TEST(Worth, OneStepOrOneGpuOfManySaysWhatItStandsFor) {
-  Metrics metrics = training();
+  Results metrics = training();
   const GpuPrice price{2.5, "EUR"};
   const auto words = [&] { return day_worth_words(metrics, metrics.findings[0], price); };
   EXPECT_EQ(words(),
@@ -168,7 +169,7 @@ TEST(Worth, OneStepOrOneGpuOfManySaysWhatItStandsFor) {
 }
 
 TEST(Worth, TheTerminalHasOneLineForIt) {
-  Metrics metrics = training();
+  Results metrics = training();
   SectionOptions options;
   options.is_terminal = true;
   const auto text = [&] {
