@@ -235,4 +235,14 @@ std::vector<std::string> short_kernel_names(const std::vector<std::string>& name
   return result;
 }
 
+std::map<std::string, std::string> short_names_of(const std::set<std::string>& names) {
+  const std::vector<std::string> short_names = short_kernel_names({names.begin(), names.end()});
+  std::map<std::string, std::string> result;
+  auto short_name = short_names.begin();
+  for (const std::string& name : names) {
+    result.emplace_hint(result.end(), name, *short_name++);
+  }
+  return result;
+}
+
 }  // namespace gpuwhy

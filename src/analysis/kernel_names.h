@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,5 +20,7 @@ std::string_view own_kernel_name(std::string_view demangled);
 
 // A short name for each of `names` (all different), in the same order; no two are equal.
 std::vector<std::string> short_kernel_names(const std::vector<std::string>& names);
+// The same by whole name.
+std::map<std::string, std::string> short_names_of(const std::set<std::string>& names);
 
 }  // namespace gpuwhy

@@ -168,11 +168,9 @@ void finish_kernel_table(Analysis& analysis) {
     total.total_ns += record.total_ns;
     total.calls += record.calls;
   }
-  const std::vector<std::string> names(distinct.begin(), distinct.end());
-  const std::vector<std::string> short_names = short_kernel_names(names);
+  const std::map<std::string, std::string> short_names = short_names_of(distinct);
   for (KernelRow& record : analysis.kernels) {
-    const auto at = std::lower_bound(names.begin(), names.end(), record.kernel_name);
-    record.short_name = short_names[static_cast<std::size_t>(at - names.begin())];
+    record.short_name = short_names.at(record.kernel_name);
     record.kernel_fraction = fraction_of(record.total_ns, analysis.capture.kernel_ns);
   }
   for (auto& [name, total] : families) {

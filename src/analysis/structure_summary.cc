@@ -10,6 +10,7 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -411,21 +412,13 @@ std::vector<std::string> names_of(const std::vector<ModelPassKind>& kinds) {
 }
 
 void add_short_names(std::vector<LayerPartRow>& parts) {
-  std::map<std::string, std::string> names;
+  std::set<std::string> names;
   for (const LayerPartRow& part : parts) {
-    names.try_emplace(part.kernel_name);
+    names.insert(part.kernel_name);
   }
-  std::vector<std::string> whole;
-  whole.reserve(names.size());
-  for (const auto& [name, text] : names) {
-    whole.push_back(name);
-  }
-  const std::vector<std::string> shortened = short_kernel_names(whole);
-  for (std::size_t i = 0; i < whole.size(); ++i) {
-    names[whole[i]] = shortened[i];
-  }
+  const std::map<std::string, std::string> short_names = short_names_of(names);
   for (LayerPartRow& part : parts) {
-    part.short_name = names[part.kernel_name];
+    part.short_name = short_names.at(part.kernel_name);
   }
 }
 

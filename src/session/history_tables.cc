@@ -49,17 +49,11 @@ class TextKeys {
   std::deque<std::string> texts_;  // a deque: texts stay where they are
 };
 
-// A column of a table in memory.
-struct HistoryColumn {
-  std::string name;
-  ColumnType type = ColumnType::kNumber;
-  bool is_optional = false;  // an empty text or a 0 is a missing value
-};
-
-// Rows of one table, as numbers; texts by key.
+// Rows of one table, as numbers; texts by key. In a column that is optional, an empty text or a 0
+// is a missing value.
 class HistoryRows {
  public:
-  HistoryRows(const char* name, std::vector<HistoryColumn> columns)
+  HistoryRows(const char* name, std::vector<ResultColumn> columns)
       : name_(name), columns_(std::move(columns)) {}
 
   void add(const std::vector<std::int64_t>& row) {
@@ -70,18 +64,15 @@ class HistoryRows {
 
   // `empty_text` is the key of the empty text.
   void write(const fs::path& file, const TextKeys& texts, std::int64_t empty_text) const {
-    ColumnTable table{name_, num_rows(), {}};
+    ColumnTable table{name_, num_rows(), columns_};
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const HistoryColumn& column = columns_[i];
-      const bool is_text = column.type == ColumnType::kText;
-      table.columns.push_back(
-          {column.name, column.type, column.is_optional,
-           [this, i, is_optional = column.is_optional,
-            absent = is_text ? empty_text : 0](std::size_t row) -> std::optional<std::int64_t> {
-             const std::int64_t value = values_[row * columns_.size() + i];
-             return is_optional && value == absent ? std::nullopt : std::optional(value);
-           },
-           [&texts](std::int64_t key) { return texts[key]; }});
+      ResultColumn& column = table.columns[i];
+      const std::int64_t absent = column.type == ColumnType::kText ? empty_text : 0;
+      column.value = [this, i, absent, is_optional = column.is_optional](std::size_t row) {
+        const std::int64_t value = values_[row * columns_.size() + i];
+        return is_optional && value == absent ? std::nullopt : std::optional(value);
+      };
+      column.text = [&texts](std::int64_t key) { return texts[key]; };
     }
     FileWriter writer(file);
     write_parquet(table,
@@ -93,7 +84,7 @@ class HistoryRows {
 
  private:
   const char* name_;
-  std::vector<HistoryColumn> columns_;
+  std::vector<ResultColumn> columns_;
   std::vector<std::int64_t> values_;  // row by row
 };
 
@@ -119,20 +110,19 @@ void each_field(Visit&& visit) {
 
 // The columns of a row. Every one begins with those by which tables can be joined.
 template <typename Row>
-std::vector<HistoryColumn> columns_of_rows() {
-  std::vector<HistoryColumn> columns = {{"run_id", TableColumnType::kText},
-                                        {"attempt", TableColumnType::kNumber},
-                                        {"rank", TableColumnType::kNumber}};
+std::vector<ResultColumn> columns_of_rows() {
+  std::vector<ResultColumn> columns = {{"run_id", ColumnType::kText},
+                                       {"attempt", ColumnType::kNumber},
+                                       {"rank", ColumnType::kNumber}};
   each_field<Row>([&](const char* key, auto member, const Field& field) {
     using Value = ValueOf<Row, decltype(member)>;
     if constexpr (std::is_same_v<Value, BucketTimes>) {
       for (const char* bucket : kBucketNames) {
-        columns.push_back({fmt::format("{}_ns", bucket), TableColumnType::kNumber});
+        columns.push_back({fmt::format("{}_ns", bucket), ColumnType::kNumber});
       }
     } else {
       columns.push_back(
-          {key,
-           std::is_same_v<Value, std::int64_t> ? TableColumnType::kNumber : TableColumnType::kText,
+          {key, std::is_same_v<Value, std::int64_t> ? ColumnType::kNumber : ColumnType::kText,
            field.is_null_if_empty});
     }
   });

@@ -337,14 +337,10 @@ void add_short_names(const std::vector<KernelRow>& kernels, std::vector<CounterR
   for (const CounterRow& row : rows) {
     distinct.insert(row.kernel_name);
   }
-  const std::vector<std::string> names(distinct.begin(), distinct.end());
-  const std::vector<std::string> short_names = short_kernel_names(names);
+  const std::map<std::string, std::string> short_names = short_names_of(distinct);
   for (CounterRow& row : rows) {
     const auto known = recorded.find(row.matched_kernel);
-    const auto at = std::lower_bound(names.begin(), names.end(), row.kernel_name);
-    row.short_name = known != recorded.end()
-                         ? known->second
-                         : short_names[static_cast<std::size_t>(at - names.begin())];
+    row.short_name = known != recorded.end() ? known->second : short_names.at(row.kernel_name);
   }
 }
 

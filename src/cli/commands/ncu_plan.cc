@@ -77,18 +77,16 @@ ReportTable groups_table(const NcuPlan& plan) {
   for (const PlannedKernel& kernel : plan.kernels) {
     different.insert(kernel.group.kernel_name);
   }
-  const std::vector<std::string> names(different.begin(), different.end());
-  const std::vector<std::string> short_names = short_kernel_names(names);
+  const std::map<std::string, std::string> short_names = short_names_of(different);
   for (const PlannedKernel& kernel : plan.kernels) {
     const LaunchGroup& group = kernel.group;
-    const auto name = std::ranges::lower_bound(names, group.kernel_name) - names.begin();
     const std::string parts = fmt::format("{}", fmt::join(kernel.parts, ", "));
     ReportRow& row = table.rows.emplace_back();
     for (CellValue value :
          {CellValue(share_of(group.total_ns, plan)), CellValue(group.total_ns),
           CellValue(std::int64_t{group.calls}), CellValue(group.median_ns),
           CellValue(group.stage.text()), parts.empty() ? CellValue() : CellValue(parts),
-          CellValue(group.shape.text()), CellValue(short_names[static_cast<std::size_t>(name)])}) {
+          CellValue(group.shape.text()), CellValue(short_names.at(group.kernel_name))}) {
       row.cells.push_back({std::move(value), table.columns[row.cells.size()].unit, ""});
     }
   }

@@ -19,103 +19,58 @@ namespace {
 
 constexpr std::size_t kMostRows = 1'000'000;  // of what a rank has few of
 
-// Number of rows of a dependent table that belong to each row of its owner. Checks that they add
-// up.
-class Parts {
- public:
-  Parts(const ColumnarFile& file, const char* column, std::size_t num_owners, std::size_t num_parts)
-      : sizes_(file.numbers(column)), column_(column), left_(num_parts) {
-    if (sizes_.size() != num_owners) {
+// The parts of all owners, one after the other, and how many each has as a column.
+template <typename Owner, typename Part>
+std::vector<Part> flattened(const std::vector<Owner>& owners, std::vector<Part> Owner::*member,
+                            const char* column, ColumnarWriter& writer) {
+  std::vector<Part> parts;
+  std::vector<std::int64_t> sizes;
+  for (const Owner& owner : owners) {
+    sizes.push_back(static_cast<std::int64_t>((owner.*member).size()));
+    parts.insert(parts.end(), (owner.*member).begin(), (owner.*member).end());
+  }
+  writer.numbers(column, sizes);
+  return parts;
+}
+
+// The inverse; checks that the numbers add up.
+template <typename Owner, typename Part>
+void give_out(std::vector<Part> parts, const ColumnarFile& file, const char* column,
+              std::vector<Owner>& owners, std::vector<Part> Owner::*member) {
+  const std::vector<std::int64_t> sizes = file.numbers(column);
+  if (sizes.size() != owners.size()) {
+    wrong_length(column);
+  }
+  auto next = std::make_move_iterator(parts.begin());
+  const auto end = std::make_move_iterator(parts.end());
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    if (sizes[i] > end - next) {
       wrong_length(column);
     }
+    (owners[i].*member).assign(next, next + sizes[i]);
+    next += sizes[i];
   }
+}
 
-  std::size_t next() {
-    const auto size = static_cast<std::uint64_t>(sizes_[at_++]);
-    if (size > left_) {
-      wrong_length(column_);
-    }
-    left_ -= size;
-    return size;
-  }
-
- private:
-  std::vector<std::int64_t> sizes_;
-  const char* column_;
-  std::size_t left_;
-  std::size_t at_ = 0;
-};
-
-// Ranks own shares, and shares own runs of sequence numbers: flattened into three tables.
 void write_shares(const std::vector<RankRow>& ranks, ColumnarWriter& writer) {
-  std::vector<CommunicatorShare> shares;
-  std::vector<std::int64_t> sizes;
-  std::vector<std::int64_t> runs;
-  std::vector<std::int64_t> firsts;
-  std::vector<std::int64_t> counts;
-  for (const RankRow& row : ranks) {
-    sizes.push_back(static_cast<std::int64_t>(row.communicators.size()));
-    for (const CommunicatorShare& share : row.communicators) {
-      shares.push_back(share);
-      runs.push_back(static_cast<std::int64_t>(share.sequences.size()));
-      for (const auto& [first, count] : share.sequences) {
-        firsts.push_back(first);
-        counts.push_back(count);
-      }
-    }
-  }
-  writer.numbers("rank.num_shares", sizes);
+  const auto shares = flattened(ranks, &RankRow::communicators, "rank.num_shares", writer);
   write_rows(shares, "share", writer);
-  writer.numbers("share.num_runs", runs);
-  writer.numbers("run.first", firsts);
-  writer.numbers("run.count", counts);
+  const auto runs = flattened(shares, &CommunicatorShare::sequences, "share.num_runs", writer);
+  write_rows(runs, "run", writer);
 }
 
 void read_shares(const ColumnarFile& file, std::vector<RankRow>& ranks) {
   auto shares = read_rows<CommunicatorShare>(file, "share", kMostJobRows);
-  const std::vector<std::int64_t> firsts = file.numbers("run.first");
-  const std::vector<std::int64_t> counts = file.numbers("run.count");
-  if (firsts.size() != counts.size()) {
-    wrong_length("run.count");
-  }
-  Parts runs(file, "share.num_runs", shares.size(), firsts.size());
-  std::size_t at = 0;
-  for (CommunicatorShare& share : shares) {
-    for (std::size_t left = runs.next(); left > 0; --left, ++at) {
-      share.sequences.emplace_back(firsts[at], counts[at]);
-    }
-  }
-  Parts of_ranks(file, "rank.num_shares", ranks.size(), shares.size());
-  auto next = shares.begin();
-  for (RankRow& row : ranks) {
-    const auto size = static_cast<std::ptrdiff_t>(of_ranks.next());
-    row.communicators.assign(std::make_move_iterator(next), std::make_move_iterator(next + size));
-    next += size;
-  }
+  give_out(read_rows<SequenceRun>(file, "run", SIZE_MAX), file, "share.num_runs", shares,
+           &CommunicatorShare::sequences);
+  give_out(std::move(shares), file, "rank.num_shares", ranks, &RankRow::communicators);
 }
 
 void write_stages(const std::vector<RankRow>& ranks, ColumnarWriter& writer) {
-  std::vector<RankStage> stages;
-  std::vector<std::int64_t> sizes;
-  for (const RankRow& row : ranks) {
-    sizes.push_back(static_cast<std::int64_t>(row.stages.size()));
-    stages.insert(stages.end(), row.stages.begin(), row.stages.end());
-  }
-  writer.numbers("rank.num_stages", sizes);
+  const auto stages = flattened(ranks, &RankRow::stages, "rank.num_stages", writer);
   write_columns<StageSums>(stages, "stage", writer);
   write_columns<RankStage>(stages, "stage", writer);
   write_lists<StageSums>(stages, "stage", writer);
-}
-
-void read_stages(const ColumnarFile& file, std::vector<RankRow>& ranks) {
-  auto stages = read_rows<StageSums, RankStage>(file, "stage", kMostRows);
-  Parts of_ranks(file, "rank.num_stages", ranks.size(), stages.size());
-  auto next = stages.begin();
-  for (RankRow& row : ranks) {
-    const auto size = static_cast<std::ptrdiff_t>(of_ranks.next());
-    row.stages.assign(next, next + size);
-    next += size;
-  }
 }
 
 // One run, one attempt, each rank once.
@@ -170,7 +125,8 @@ FleetSummary read_fleet(std::string_view bytes) {
     summary.ranks[i].identity = std::move(identities[i]);
   }
   check_rows(summary.ranks);
-  read_stages(file, summary.ranks);
+  give_out(read_rows<StageSums, RankStage>(file, "stage", kMostRows), file, "rank.num_stages",
+           summary.ranks, &RankRow::stages);
   read_shares(file, summary.ranks);
   summary.older = read_rows<OlderRank>(file, "older", kMostJobRows);
   summary.kernels = read_rows<KernelSums, FleetKernel>(file, "kernel", kMostRows);

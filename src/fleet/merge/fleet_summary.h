@@ -27,12 +27,22 @@ void describe(const RankStage*, F&& f) {
   f("compute_ns", &RankStage::compute_ns, kInSummary);
 }
 
+// Collectives that follow each other.
+struct SequenceRun {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+template <typename F>
+void describe(const SequenceRun*, F&& f) {
+  fields(f, kInSummary, "first", &SequenceRun::first, "count", &SequenceRun::count);
+}
+
 // Time of one rank in the collectives of one communicator.
 struct CommunicatorShare {
   std::string communicator;
   std::int64_t total_ns = 0;
-  // Which ones, as runs of sequence numbers: first and count. Most ranks share one list.
-  std::vector<NumberPair> sequences;
+  std::vector<SequenceRun> sequences;  // which ones; most ranks share one list
 };
 
 template <typename F>

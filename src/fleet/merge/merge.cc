@@ -290,10 +290,10 @@ void FleetMerge::State::add_collectives(const std::vector<CollectiveIds>& collec
     CommunicatorShare& share = row.communicators.back();
     add_to(share.total_ns, one.duration_ns);
     if (share.sequences.empty() ||
-        share.sequences.back().first + share.sequences.back().second != one.sequence) {
-      share.sequences.emplace_back(one.sequence, 0);
+        share.sequences.back().first + share.sequences.back().count != one.sequence) {
+      share.sequences.push_back({one.sequence, 0});
     }
-    ++share.sequences.back().second;
+    ++share.sequences.back().count;
     CollectiveInstance& instance = instance_at(numbers[one.communicator], one.sequence);
     const std::uint32_t kernel = numbers[one.kernel];
     add_texts(instance, numbers[one.stage], kernel, kernel);

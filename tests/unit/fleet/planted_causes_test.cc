@@ -195,7 +195,7 @@ TEST(PlantedCauses, AreNamedInAThousandOfAThousandJobs) {
     ASSERT_EQ(id_of(worst.cause), id_of(job.cause)) << what;
     ASSERT_EQ(report.lateness, FleetReport::Lateness::kPinned) << what;
     if (job.cause == LateCause::kKernel) {
-      ASSERT_EQ(worst.reason->kernel, fmt::format("kernel_{:02}", job.slow_kernel)) << what;
+      ASSERT_EQ(worst.reason.kernel, fmt::format("kernel_{:02}", job.slow_kernel)) << what;
     }
     // What was planted is what the job lost, but for noise.
     const double planted_ns = job.severity * 834'000 * static_cast<double>(job.num_steps);
