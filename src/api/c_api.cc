@@ -13,6 +13,7 @@
 #include "api/tables.h"
 #include "base/error.h"
 #include "report/comparison.h"
+#include "report/files.h"
 #include "session/compared_runs.h"
 
 struct gpuwhy_error {  // NOLINT(readability-identifier-naming)
