@@ -126,6 +126,9 @@ Json schema_of(const Field& field) {
     if constexpr (Worded<T>) {
       words = words.empty() ? words_of(T{}) : words;
     }
+    if constexpr (requires { T::kUnknown; }) {
+      words = words.first(static_cast<std::size_t>(T::kUnknown));  // never written
+    }
     if (!words.empty()) {
       return {{"enum", std::vector<std::string>(words.begin(), words.end())}};
     }
