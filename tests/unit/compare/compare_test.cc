@@ -367,7 +367,7 @@ TEST(TakeApart, ASwappedKernelIsOneRowAndAllRowsSum) {
   ASSERT_EQ(comparison.kernels.size(), 4U);
   const KernelChange& swap = comparison.kernels[0];
   EXPECT_EQ(swap.kind, KernelChange::Kind::kSwapped);
-  EXPECT_EQ(swap.candidate.name, "gemm_new");
+  EXPECT_EQ(swap.candidate.kernel_name, "gemm_new");
   EXPECT_EQ(swap.duration_ns, -300);
   EXPECT_EQ(swap.calls_ns, 0);
   std::int64_t sum = 0;
@@ -377,7 +377,7 @@ TEST(TakeApart, ASwappedKernelIsOneRowAndAllRowsSum) {
   }
   EXPECT_EQ(sum, candidate.kernel_ns - base.kernel_ns);
   const KernelChange& norm = comparison.kernels[2];
-  EXPECT_EQ(norm.base.name, "norm");
+  EXPECT_EQ(norm.base.kernel_name, "norm");
   EXPECT_EQ(norm.calls_ns, 21);  // two launches at 10.5 ns
   EXPECT_EQ(norm.duration_ns, -6);
 }

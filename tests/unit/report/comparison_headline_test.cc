@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "base/text.h"
 #include "report/comparison_parts.h"
-#include "report/section_parts.h"
 #include "testing.h"
 
 namespace gpuwhy {
