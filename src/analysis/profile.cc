@@ -338,8 +338,8 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
     analysis.operators =
         summarise_operators(trace, stages, attribution, analysis.capture.kernel_ns);
     if (analysis.operators) {
-      analysis.gemm_rates = std::move(analysis.gemm_rates);
-      analysis.collective_rates = std::move(analysis.collective_rates);
+      analysis.gemm_rates = std::move(analysis.operators->rates.products);
+      analysis.collective_rates = std::move(analysis.operators->rates.collectives);
     }
   });
   graph.add("steady phase", {summed, chained},
