@@ -93,7 +93,6 @@ PARSED_TEXTS_LEFT = {
     "src/compare/comparability.cc": "metrics to compare are found by their keys",
     "src/compare/words.cc": "likewise: names of metrics",
     "src/report/ci.cc": "likewise: names on a dashboard",
-    "src/report/comparison_cause.cc": "likewise: the stage of a metric",
     "src/report/comparison_page.cc": "likewise",
     "src/report/comparison_sections.cc": "likewise",
     "src/report/html.cc": "a key that is too long is cut",

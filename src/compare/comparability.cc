@@ -11,6 +11,7 @@
 // another clock limit or another process on the GPU are not.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
@@ -25,7 +26,7 @@ namespace gpuwhy {
 namespace {
 
 struct FactRule {
-  const char* fact;
+  std::string_view fact;
   bool breaks;
   const char* why;
 };
@@ -77,28 +78,20 @@ Values fact_values(const std::vector<RunSummary>& runs, const std::string& fact)
   return values;
 }
 
-// Collects differences and looks up which of them matter.
-class FactComparer {
- public:
-  explicit FactComparer(const std::vector<std::string>& allowed) : allowed_(allowed) {}
+// Differences, and which of them matter.
+struct FactComparer {
+  const std::vector<std::string>& allowed;
+  std::vector<FactDifference> found = {};
 
-  // `why`: instead of what the rule says.
+  // By the rule of the fact; `why`: instead of what the rule says.
   void add(const std::string& fact, std::string base, std::string candidate,
            const char* why = nullptr) {
-    const auto* rule = std::find_if(std::begin(kFactRules), std::end(kFactRules),
-                                    [&](const FactRule& one) { return one.fact == fact; });
-    const bool is_allowed = std::find(allowed_.begin(), allowed_.end(), fact) != allowed_.end();
-    const bool breaks = rule->breaks && !is_allowed;
-    found_.push_back({fact, std::move(base), std::move(candidate), breaks,
-                      is_allowed       ? "allowed to differ"
-                      : why != nullptr ? why
-                                       : rule->why});
-  }
-
-  // A difference that is told and breaks nothing.
-  void add_shown(const std::string& fact, std::string base, std::string candidate,
-                 std::string why) {
-    found_.push_back({fact, std::move(base), std::move(candidate), false, std::move(why)});
+    const auto* rule = std::ranges::find(kFactRules, fact, &FactRule::fact);
+    const bool is_allowed = std::ranges::count(allowed, fact) > 0;
+    found.push_back({fact, std::move(base), std::move(candidate), rule->breaks && !is_allowed,
+                     is_allowed       ? "allowed to differ"
+                     : why != nullptr ? why
+                                      : rule->why});
   }
 
   // A fact that is unknown on one side is not a difference.
@@ -106,35 +99,11 @@ class FactComparer {
                  const std::vector<RunSummary>& candidate) {
     const Values before = fact_values(base, fact);
     const Values after = fact_values(candidate, fact);
-    if (before.empty() || after.empty() || (before.size() == 1 && before == after)) {
-      return;
+    if (!before.empty() && !after.empty() && (before.size() != 1 || before != after)) {
+      add(fact, fmt::format("{}", fmt::join(before, " | ")),
+          fmt::format("{}", fmt::join(after, " | ")));
     }
-    add(fact, fmt::format("{}", fmt::join(before, " | ")),
-        fmt::format("{}", fmt::join(after, " | ")));
   }
-
-  // An empty side cannot be allowed.
-  void add_empty(const std::vector<RunSummary>& runs, bool is_base) {
-    std::vector<FactDifference> rows = empty_runs(runs, is_base);
-    std::move(rows.begin(), rows.end(), std::back_inserter(found_));
-  }
-
-  // As an empty run: its recording was lost.
-  void add_lost(std::string base, std::string candidate) {
-    found_.push_back({"content", std::move(base), std::move(candidate), true,
-                      "some runs have no kernel, and others have some"});
-  }
-
-  // Cannot be allowed: there is nothing to compare.
-  void add_gpu_work(std::string base, std::string candidate, std::string why) {
-    found_.push_back({"gpu_work", std::move(base), std::move(candidate), true, std::move(why)});
-  }
-
-  std::vector<FactDifference> found() { return std::move(found_); }
-
- private:
-  const std::vector<std::string>& allowed_;
-  std::vector<FactDifference> found_;
 };
 
 struct Range {
@@ -150,6 +119,14 @@ struct Range {
   }
 };
 
+Range launches_of(const std::vector<RunSummary>& runs) {
+  Range launches;
+  for (const RunSummary& run : runs) {
+    launches.add(run.launches);
+  }
+  return launches;
+}
+
 bool differ(const Range& a, const Range& b) {
   return !is_near(std::min(a.low, b.low), std::max(a.high, b.high));
 }
@@ -160,7 +137,7 @@ template <typename Amount>
 Amounts amounts_of(const std::vector<RunSummary>& runs, Amount&& amount) {
   Amounts amounts;
   for (const RunSummary& run : runs) {
-    for (const StageAmount& stage : run.stages) {
+    for (const ComparedStage& stage : run.stages) {
       if (const std::optional<std::int64_t> value = amount(stage)) {
         amounts[stage.stage.text()].add(*value);
       }
@@ -188,7 +165,7 @@ void add_amounts(const std::string& fact, const std::vector<RunSummary>& base,
     if (why_shown.empty() || std::min(range.low, other->second.low) < kLeast) {
       comparer.add(fact, of_base, of_candidate);
     } else {
-      comparer.add_shown(fact, of_base, of_candidate, why_shown);
+      comparer.found.push_back({fact, of_base, of_candidate, false, why_shown});
     }
   }
 }
@@ -198,7 +175,7 @@ std::optional<Values> stages_of(const std::vector<RunSummary>& runs, Values& all
   std::optional<Values> same;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Values of_run;
-    for (const StageAmount& stage : runs[i].stages) {
+    for (const ComparedStage& stage : runs[i].stages) {
       of_run.insert(stage.stage.text());
     }
     all.insert(of_run.begin(), of_run.end());
@@ -262,15 +239,12 @@ bool add_only_one_on_gpu(const std::vector<RunSummary>& base,
     const std::vector<RunSummary>& idle = is_base ? base : candidate;
     const std::vector<RunSummary>& other = is_base ? candidate : base;
     if (all_without_kernels(idle) && all_with_kernels(other)) {
-      Range launches;
-      for (const RunSummary& run : other) {
-        launches.add(run.launches);
-      }
-      const std::string some = launches.text() + " launches";
-      comparer.add_gpu_work(
-          is_base ? "none" : some, is_base ? some : "none",
-          fmt::format("the {} recorded no kernel, the {} {}", is_base ? "base" : "candidate",
-                      is_base ? "candidate" : "base", some));
+      const std::string some = launches_of(other).text() + " launches";
+      // Cannot be allowed: there is nothing to compare.
+      comparer.found.push_back(
+          {"gpu_work", is_base ? "none" : some, is_base ? some : "none", true,
+           fmt::format("the {} recorded no kernel, the {} {}", is_base ? "base" : "candidate",
+                       is_base ? "candidate" : "base", some)});
       return true;
     }
   }
@@ -279,25 +253,19 @@ bool add_only_one_on_gpu(const std::vector<RunSummary>& base,
 
 void add_launches(const std::vector<RunSummary>& base, const std::vector<RunSummary>& candidate,
                   bool is_timed, FactComparer& comparer) {
-  Range before;
-  Range after;
-  bool is_marked = true;
-  for (const RunSummary& run : base) {
-    before.add(run.launches);
-    is_marked = is_marked && run.is_marked;
-  }
-  for (const RunSummary& run : candidate) {
-    after.add(run.launches);
-    is_marked = is_marked && run.is_marked;
-  }
+  const Range before = launches_of(base);
+  const Range after = launches_of(candidate);
+  const bool is_marked = std::ranges::all_of(base, &RunSummary::is_marked) &&
+                         std::ranges::all_of(candidate, &RunSummary::is_marked);
   // Fewer launches for the same stages are the effect of fusing. No launches at all are a lost
   // recording.
   if ((before.low == 0) != (after.low == 0)) {
-    comparer.add_lost(before.text() + " launches", after.text() + " launches");
+    comparer.found.push_back({"content", before.text() + " launches", after.text() + " launches",
+                              true, "some runs have no kernel, and others have some"});
   } else if (!is_marked && differ(before, after)) {
     if (is_timed && have_pass_times(base) && have_pass_times(candidate)) {
-      comparer.add_shown("launches", before.text(), after.text(),
-                         "recordings of equal length: the time of a pass is compared");
+      comparer.found.push_back({"launches", before.text(), after.text(), false,
+                                "recordings of equal length: the time of a pass is compared"});
     } else {
       comparer.add("launches", before.text(), after.text(),
                    is_timed
@@ -316,13 +284,13 @@ void add_work(const std::vector<RunSummary>& base, const std::vector<RunSummary>
   const bool is_timed = are_equally_long(base, candidate);
   add_amounts(
       "instances", base, candidate,
-      [](const StageAmount& stage) { return std::optional(stage.instances); },
+      [](const ComparedStage& stage) { return std::optional(stage.num_instances); },
       is_timed ? "recordings of equal length: times of one instance are compared" : "", comparer);
   add_amounts(
       "tokens", base, candidate,
-      [&](const StageAmount& stage) -> std::optional<std::int64_t> {
-        const bool is_of_one = is_timed && stage.tokens && stage.instances > 0;
-        return is_of_one ? *stage.tokens / stage.instances : stage.tokens;
+      [&](const ComparedStage& stage) -> std::optional<std::int64_t> {
+        const bool is_of_one = is_timed && stage.tokens && stage.num_instances > 0;
+        return is_of_one ? *stage.tokens / stage.num_instances : stage.tokens;
       },
       "", comparer);
   add_launches(base, candidate, is_timed, comparer);
@@ -359,24 +327,24 @@ std::vector<FactDifference> empty_runs(const std::vector<RunSummary>& runs, bool
 std::vector<FactDifference> check_comparable(const std::vector<RunSummary>& base,
                                              const std::vector<RunSummary>& candidate,
                                              const std::vector<std::string>& allowed) {
-  FactComparer comparer(allowed);
+  FactComparer comparer{allowed};
   const bool is_only_one_on_gpu = add_only_one_on_gpu(base, candidate, comparer);
   if (!is_only_one_on_gpu) {
-    comparer.add_empty(base, true);
-    comparer.add_empty(candidate, false);
+    // An empty side cannot be allowed.
+    for (const bool is_base : {true, false}) {
+      std::ranges::move(empty_runs(is_base ? base : candidate, is_base),
+                        std::back_inserter(comparer.found));
+    }
     add_shared_runs(base, candidate, comparer);
   }
   for (const FactRule& rule : kFactRules) {
-    comparer.add_texts(rule.fact, base, candidate);
+    comparer.add_texts(std::string(rule.fact), base, candidate);
   }
   if (!is_only_one_on_gpu) {
     add_work(base, candidate, comparer);
   }
-  std::vector<FactDifference> found = comparer.found();
-  std::stable_sort(
-      found.begin(), found.end(),
-      [](const FactDifference& a, const FactDifference& b) { return a.breaks > b.breaks; });
-  return found;
+  std::ranges::stable_sort(comparer.found, std::greater<>(), &FactDifference::breaks);
+  return comparer.found;
 }
 
 }  // namespace gpuwhy

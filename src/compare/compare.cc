@@ -126,11 +126,18 @@ void judge_runs(const std::vector<double>& base, const std::vector<double>& cand
   }
 }
 
-const StageLengths* lengths_of(const RunSummary& run, const std::string& stage) {
-  const auto steps = std::find_if(run.steps.begin(), run.steps.end(), [&](const StageLengths& one) {
-    return one.stage.text() == stage;
-  });
-  return stage.empty() || steps == run.steps.end() ? nullptr : &*steps;
+// Periods where there are any: what the time of a token is made of. Empty if the stage has no
+// steps.
+std::vector<double> lengths_of(const RunSummary& run, const std::string& stage) {
+  const auto steps = std::ranges::find_if(
+      run.steps, [&](const StepRow& one) { return one.stage.text() == stage; });
+  if (stage.empty() || steps == run.steps.end()) {
+    return {};
+  }
+  const bool has_periods = steps->periods_ns && !steps->periods_ns->empty();
+  const std::vector<std::int64_t>& lengths_ns =
+      has_periods ? *steps->periods_ns : steps->durations_ns;
+  return {lengths_ns.begin(), lengths_ns.end()};
 }
 
 // One run per side: its steps, in blocks. They do not contain the variation between runs, so there
@@ -138,17 +145,13 @@ const StageLengths* lengths_of(const RunSummary& run, const std::string& stage) 
 void judge_steps(const RunSummary& base, const RunSummary& candidate, double alpha,
                  MetricChange& row) {
   const RunMetric* metric = find_metric(base, row.key);
-  const StageLengths* before = lengths_of(base, metric->steps);
-  const StageLengths* after = lengths_of(candidate, metric->steps);
+  const std::vector<double> before = lengths_of(base, metric->steps);
+  const std::vector<double> after = lengths_of(candidate, metric->steps);
   row.change = Change::kUnclear;
   row.repeats_needed = least_repeats(alpha);
   row.reason = fmt::format("one run per side: noise unknown; use at least {} runs per side",
                            *row.repeats_needed);
-  if (before == nullptr || after == nullptr) {
-    return;
-  }
-  if (const auto interval =
-          block_bootstrap_ratio(before->durations_ns, after->durations_ns, 1 - 2 * alpha)) {
+  if (const auto interval = block_bootstrap_ratio(before, after, 1 - 2 * alpha)) {
     row.method = "steps of one run";
     row.interval_level = 1 - 2 * alpha;
     row.ratio_low = interval->low;
@@ -219,6 +222,7 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
   MetricChange row;
   row.key = metric.key;
   row.unit = metric.unit;
+  row.stage = metric.stage;
   row.is_larger_better = metric.is_larger_better;
   const MetricBudget* budget = budget_of(options, metric.key);
   row.is_gated = metric.is_gated || budget != nullptr;
@@ -333,21 +337,20 @@ std::optional<PairedSteps> paired_steps(const RunSummary& base, const RunSummary
   if (gate == base.metrics.end()) {
     return std::nullopt;
   }
-  const StageLengths* before = lengths_of(base, gate->steps);
-  const StageLengths* after = lengths_of(candidate, gate->steps);
-  if (before == nullptr || after == nullptr ||
-      std::min(before->durations_ns.size(), after->durations_ns.size()) < kLeast) {
+  const std::vector<double> before = lengths_of(base, gate->steps);
+  const std::vector<double> after = lengths_of(candidate, gate->steps);
+  if (std::min(before.size(), after.size()) < kLeast) {
     return std::nullopt;
   }
   PairedSteps steps;
   steps.stage = row_name(gate->steps);
-  steps.base_mean_ns = mean_of(before->durations_ns);
-  steps.candidate_mean_ns = mean_of(after->durations_ns);
-  if (before->durations_ns.size() == after->durations_ns.size()) {
-    steps.pairs = static_cast<std::int64_t>(before->durations_ns.size());
-    for (std::size_t i = 0; i < before->durations_ns.size(); ++i) {
-      steps.shorter += after->durations_ns[i] < before->durations_ns[i] ? 1 : 0;
-      steps.longer += after->durations_ns[i] > before->durations_ns[i] ? 1 : 0;
+  steps.base_mean_ns = mean_of(before);
+  steps.candidate_mean_ns = mean_of(after);
+  if (before.size() == after.size()) {
+    steps.pairs = static_cast<std::int64_t>(before.size());
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      steps.shorter += after[i] < before[i] ? 1 : 0;
+      steps.longer += after[i] > before[i] ? 1 : 0;
     }
   }
   return steps;
@@ -376,7 +379,7 @@ MetricChange absent_metric(const MetricBudget& budget) {
 // Equal lengths of recordings that hold different work do not mean equal speed.
 void make_length_unclear(const std::string& why, std::vector<MetricChange>& metrics) {
   for (MetricChange& row : metrics) {
-    if (row.key == "stages[stage=all].host_median_ns" && row.is_gated) {
+    if (row.key == kLengthKey && row.is_gated) {
       row.change = Change::kUnclear;
       row.reason = why;
       row.repeats_needed.reset();

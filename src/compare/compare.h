@@ -4,17 +4,29 @@
 // kernels and operators account for the difference. Needs only run summaries, no recordings.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "results/bucket.h"
-#include "results/finding_info.h"
+#include "results/finding.h"
+#include "results/kernel.h"
+#include "results/ledger.h"
+#include "results/operator.h"
 #include "results/row.h"
+#include "results/stage.h"
+#include "results/structure.h"
 
 namespace gpuwhy {
+
+// Numbers that may decide although they are of no stage: the length of a program, of a recording
+// without marks, and the time in which it would have done the work of the first run.
+inline constexpr const char* kProgramKey = "aggregates.program_ns";
+inline constexpr const char* kLengthKey = "stages[stage=all].host_median_ns";
+inline constexpr const char* kPaceKey = "pace.time_ns";
 
 // A number of a run, by its key in metrics.json.
 struct RunMetric {
@@ -22,98 +34,27 @@ struct RunMetric {
   std::string unit;  // "ns", "1/s", "fraction", "number"
   double value = 0;
   bool is_larger_better = false;
-  bool is_gated = false;  // decides the verdict; the others are shown
-  std::string steps;      // the stage whose lengths it is made of; empty: none
+  bool is_gated = false;                  // decides the verdict; the others are shown
+  std::string steps;                      // the stage whose lengths it is made of; empty: none
+  RowName stage = {RowKind::kRecording};  // that it is the time of
 };
 
-// Durations of all instances of a stage.
-struct StageLengths {
-  RowName stage;
-  std::vector<double> durations_ns;  // in time order
-};
-
-// Totals of a stage.
-struct StageAmount {
-  RowName stage;
-  std::int64_t instances = 0;
-  std::int64_t kernel_ns = 0;
-  std::optional<std::int64_t> tokens;
+// A stage, and what tells the time of one instance.
+struct ComparedStage : StageRow {
   bool is_host_ahead = false;  // its marks end before the GPU work that was launched in them
   std::string step_key = {};   // of the metric that is the time of one; empty: none is
 };
 
-// Launches of a kernel with one grid and block.
-struct ShapeAmount {
-  std::string shape;
-  std::int64_t total_ns = 0;
-  std::int64_t calls = 0;
-};
-
-// Totals of a kernel.
-struct KernelAmount {
-  std::string name;  // whole
-  std::string short_name;
-  std::string device;
-  RowName stage;
-  std::string family;
-  std::string shapes;  // grids and blocks, as one text
-  std::int64_t total_ns = 0;
-  std::int64_t calls = 0;
-  std::vector<ShapeAmount> by_shape = {};  // where it has several, and all are known
-};
-
 // An operator of a framework, or of a program that times itself, in a stage.
-struct OperatorAmount {
-  std::string name;
-  RowName stage;  // without a name: the source does not say
-  std::int64_t total_ns = 0;
-  std::int64_t calls = 0;
+struct ShapedOperator : OperatorRow {
   std::string shape = {};  // of its inputs; empty: not known, and the row may mix several
 };
 
-// A kind of pass through the layers of a model.
-struct ModelPassAmount {
-  std::string pass;  // "forward"
-  bool is_backward = false;
-  std::int64_t num_layers = 0;
-  std::int64_t num_passes = 0;
-  std::int64_t kernel_ns = 0;  // of all of them
-};
+// In the order of their names, in which comparisons list them.
+std::span<const Bucket> buckets_by_name();
 
-// A kernel of a pass, by its place in the model.
-struct ModelPartAmount {
-  std::string pass;
-  std::string place;   // "prologue", "layer", "epilogue"
-  std::string part;    // "qkv"
-  std::string kernel;  // short name
-  std::int64_t total_ns = 0;
-};
-
-// Ledger of a stage on a device.
-struct LedgerAmount {
-  RowName stage;
-  std::string device;
-  std::int64_t window_ns = 0;
-  std::vector<std::pair<std::string, std::int64_t>> buckets_ns;
-};
-
-// Time in a bucket of a ledger for one kind of cause.
-struct IdleAmount {
-  RowName stage;
-  std::string device;
-  std::string bucket;
-  std::string kind;   // "launching"
-  std::string scope;  // the range or operator the CPU was in
-  std::int64_t total_ns = 0;
-};
-
-// What a finding of a run says that its fix saves at most.
-struct PromisedSaving {
-  FindingId id = FindingId::kUnknown;
-  RowName stage;
-  std::string device;
-  std::optional<Bucket> bucket;  // of the ledger
-  std::int64_t saving_ns = 0;
+// A finding that says what its fix saves at most.
+struct PromisedSaving : Finding {
   std::int64_t num_steps = 0;  // over which it was measured
 };
 
@@ -124,25 +65,25 @@ struct RunSummary {
   bool is_without_kernels = false;  // it did not fail, and recorded none
   std::string identity;  // of all its numbers: the same run given twice has the same; empty: none
   std::vector<std::pair<std::string, std::string>> facts;  // machine and settings
-  std::vector<StageAmount> stages;
+  std::vector<ComparedStage> stages;
   std::int64_t launches = 0;
   std::int64_t kernel_ns = 0;
   bool is_marked = false;  // stages were marked; else all of it is one stage
   std::vector<RunMetric> metrics;
-  std::vector<StageLengths> steps;
-  std::vector<KernelAmount> kernels;
-  std::vector<LedgerAmount> ledgers;
-  std::vector<IdleAmount> idle;
-  std::vector<OperatorAmount> operators;  // rows do not overlap
+  std::vector<StepRow> steps;
+  std::vector<KernelRow> kernels;
+  std::vector<LedgerRow> ledgers;
+  std::vector<IdleRow> idle;
+  std::vector<ShapedOperator> operators;  // rows do not overlap
   std::int64_t operators_whole_ns = 0;    // what they are a part of
   std::int64_t recording_ns = 0;          // how long was recorded; 0: not known
   std::string recorded;                   // "2026-11-02 14:03:05 UTC"; empty: not known
   std::int64_t num_gpus = 0;              // on which kernels ran
   std::optional<double> tokens_per_s;
   std::string operators_time;  // whose time it is, in words
-  std::vector<ModelPassAmount> model_passes;
-  std::vector<ModelPartAmount> model_parts;  // in the order of a pass
-  std::vector<PromisedSaving> promises;      // baselines do not keep them
+  std::vector<PassRow> passes;
+  std::vector<LayerPartRow> parts;       // in the order of a pass
+  std::vector<PromisedSaving> promises;  // baselines do not keep them
 };
 
 // A user's limit on a metric, instead of the smallest effect that matters.
@@ -212,6 +153,7 @@ std::string metric_label(const std::string& key);
 struct MetricChange {
   std::string key;
   std::string unit;
+  RowName stage = {RowKind::kRecording};
   bool is_gated = false;
   bool is_larger_better = false;
   std::optional<double> base;       // medians of the runs; none if a run has no value
@@ -235,49 +177,11 @@ struct MetricChange {
   bool is_limit_above = false;         // at most that; else at least
 };
 
-// One kernel on both sides, or a pair that replaced each other.
-struct KernelChange {
-  enum class Kind { kSame, kSwapped, kGone, kNew };
-  Kind kind = Kind::kSame;
-  KernelAmount base;  // of the median run
-  KernelAmount candidate;
-  std::int64_t launches_ns = 0;  // of the difference: more or fewer launches
-  std::int64_t duration_ns = 0;  // the rest: longer or shorter ones
-  std::optional<double> p;       // over all runs
-  std::optional<double> adjusted_p;
-  bool is_significant = false;
-
-  std::int64_t difference_ns() const { return candidate.total_ns - base.total_ns; }
-  // The side that the row is named after.
-  const KernelAmount& named() const { return kind == Kind::kNew ? candidate : base; }
-  bool has_other_shapes() const {
-    return base.calls > 0 && candidate.calls > 0 && base.shapes != candidate.shapes;
-  }
-};
-const char* kind_name(KernelChange::Kind kind);
-
-// Rows of one stage, family or kind, summed: parts sum exactly to the rows.
-struct PartChange {
-  std::string name;
-  std::int64_t base_ns = 0;
-  std::int64_t candidate_ns = 0;
-  std::string mostly = {};  // what most of the larger side is; empty: nothing is
-
-  std::int64_t difference_ns() const { return candidate_ns - base_ns; }
-};
-
-// One ledger on both sides.
-struct LedgerChange {
-  LedgerAmount base;
-  LedgerAmount candidate;  // its buckets are those of base, in the same order
-  // What is known of the time in a bucket, by kind of cause; may be less than all of it.
-  std::vector<std::pair<std::string, std::vector<PartChange>>> kinds = {};
-};
-
-// One operator on both sides.
-struct OperatorChange {
-  OperatorAmount base;  // of the median run; 0 calls where it did not run
-  OperatorAmount candidate;
+// A row on both sides.
+template <typename Row>
+struct RowChange {
+  Row base;  // of the median run; 0 calls where it did not run
+  Row candidate;
   std::int64_t calls_ns = 0;     // of the difference: more or fewer calls
   std::int64_t duration_ns = 0;  // the rest: longer or shorter ones
   std::optional<double> p;       // over all runs
@@ -287,39 +191,83 @@ struct OperatorChange {
   std::int64_t difference_ns() const { return candidate.total_ns - base.total_ns; }
 };
 
-// All operators on both sides.
-struct OperatorComparison {
-  std::string missing;  // why there are no rows; empty: there are
-  std::string time_of;
-  std::int64_t base_ns = 0;  // of the wholes that rows are parts of
-  std::int64_t candidate_ns = 0;
-  std::vector<PartChange> stages;
-  std::vector<PartChange> kinds;     // by the first word of the name, "MUL_MAT" of "MUL_MAT ffn_up"
-  std::vector<OperatorChange> rows;  // by the size of the difference
-};
+// One kernel on both sides, or a pair that replaced each other.
+struct KernelChange : RowChange<KernelRow> {
+  enum class Kind { kSame, kSwapped, kGone, kNew };
+  Kind kind = Kind::kSame;
 
-// One part of the model on both sides, whatever its kernels are called.
-struct ModelPartChange {
-  std::string place;  // "prologue", "layer", "epilogue"; empty: in no part
-  std::string part;
-  std::string base_kernel;  // that takes most of it; empty: the side lacks the part
-  std::string candidate_kernel;
-  std::int64_t base_ns = 0;  // in a pass, all layers together
+  // The side that the row is named after.
+  const KernelRow& named() const { return kind == Kind::kNew ? candidate : base; }
+  bool has_other_shapes() const {
+    return base.calls > 0 && candidate.calls > 0 && base.shapes != candidate.shapes;
+  }
+};
+const char* kind_name(KernelChange::Kind kind);
+using OperatorChange = RowChange<ShapedOperator>;
+
+// A time on both sides.
+struct TimeChange {
+  std::int64_t base_ns = 0;
   std::int64_t candidate_ns = 0;
 
   std::int64_t difference_ns() const { return candidate_ns - base_ns; }
 };
 
-// A kind of pass on both sides.
-struct ModelPassChange {
-  std::string pass;
+// Rows of one stage, family or kind, summed: parts sum exactly to the rows.
+struct PartChange : TimeChange {
+  std::string name = {};
+};
+
+// One kind of cause of the time in a bucket.
+struct KindChange : TimeChange {
+  IdleKind kind = IdleKind::kNotHost;
+  std::string mostly = {};  // the range that most of the larger side was in; empty: none
+};
+
+// One ledger on both sides.
+struct LedgerChange {
+  LedgerRow base;
+  LedgerRow candidate;
+  // What is known of the time in a bucket, by kind of cause; may be less than all of it.
+  std::array<std::vector<KindChange>, kNumBuckets> kinds = {};
+
+  std::int64_t difference_ns() const { return candidate.window_ns - base.window_ns; }
+  std::int64_t difference_ns(Bucket bucket) const { return sides_of(bucket).difference_ns(); }
+  TimeChange sides_of(Bucket bucket) const {
+    const auto place = static_cast<std::size_t>(bucket);
+    return {base.buckets_ns[place], candidate.buckets_ns[place]};
+  }
+  const std::vector<KindChange>& kinds_of(Bucket bucket) const {
+    return kinds[static_cast<std::size_t>(bucket)];
+  }
+};
+
+// All operators on both sides; the sides are the wholes that rows are parts of.
+struct OperatorComparison : TimeChange {
+  std::string missing = {};  // why there are no rows; empty: there are
+  std::string time_of = {};
+  std::vector<PartChange> stages = {};
+  std::vector<PartChange> kinds =
+      {};  // by the first word of the name, "MUL_MAT" of "MUL_MAT ffn_up"
+  std::vector<OperatorChange> rows = {};  // by the size of the difference
+};
+
+// One part of the model on both sides, in a pass, all layers together, whatever its kernels are
+// called.
+struct ModelPartChange : TimeChange {
+  std::string place = {};  // "prologue", "layer", "epilogue"; empty: in no part
+  std::string part = {};
+  std::string base_kernel = {};  // that takes most of it; empty: the side lacks the part
+  std::string candidate_kernel = {};
+};
+
+// A kind of pass on both sides; kernel time of one, the sum of the parts.
+struct ModelPassChange : TimeChange {
+  std::string pass = {};
   std::int64_t num_layers = 0;
   std::int64_t base_passes = 0;
   std::int64_t candidate_passes = 0;
-  std::vector<ModelPartChange> parts;  // by the size of the difference
-
-  std::int64_t base_ns() const;  // kernel time of a pass, the sum of the parts
-  std::int64_t candidate_ns() const;
+  std::vector<ModelPartChange> parts = {};  // by the size of the difference
 };
 
 // Two recordings of equal length, ended by a clock and not by the work: totals then say nothing
@@ -338,7 +286,7 @@ struct PaceChange {
 // Waiting that became less on one GPU and more on another.
 struct MovedWait {
   RowName stage;
-  std::string bucket;
+  Bucket bucket = Bucket::kComm;
   std::string from;  // the GPU that waits less
   std::string to;
   std::int64_t less_ns = 0;
@@ -398,8 +346,7 @@ struct Comparison {
   std::vector<KernelChange> kernels;  // likewise
   OperatorComparison operators;
   ModelComparison model;
-  std::int64_t base_kernel_ns = 0;
-  std::int64_t candidate_kernel_ns = 0;
+  TimeChange kernel_time;
   std::vector<PromisedSaving> promises;  // of the base
   std::int64_t base_launches = 0;        // of the median run, as kernel_ns
   std::int64_t candidate_launches = 0;
@@ -435,10 +382,6 @@ std::optional<double> work_ratio(const RunSummary& base, const RunSummary& candi
 // nullopt if lengths or kernels differ, or as much work was done.
 std::optional<PaceChange> pace_change(const RunSummary& base, const RunSummary& candidate);
 std::vector<MovedWait> moved_waits(const std::vector<LedgerChange>& ledgers);
-// The part of a difference due to more or fewer calls, at the base's time per call. All of it if
-// one side has no calls.
-std::int64_t worth_of_calls(std::int64_t base_ns, std::int64_t base_calls,
-                            std::int64_t candidate_ns, std::int64_t candidate_calls);
 // p of each kernel and operator over all runs, if there are several per side.
 void mark_significant_changes(const std::vector<RunSummary>& base,
                               const std::vector<RunSummary>& candidate,

@@ -10,7 +10,7 @@
 // What this gets wrong: the same work is that of the same kernels. Where most of them were
 // replaced, nothing decides, and the verdict says so.
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
@@ -20,138 +20,104 @@
 namespace gpuwhy {
 namespace {
 
-constexpr const char* kLengthKey = "stages[stage=all].host_median_ns";
-constexpr const char* kPaceKey = "pace.time_ns";
-
-using Sides = std::array<std::vector<RunSummary>*, 2>;
+using Runs = std::vector<RunSummary*>;  // of both sides, those of the base first
 
 RunMetric* metric_of(RunSummary& run, const std::string& key) {
   const auto found = std::ranges::find(run.metrics, key, &RunMetric::key);
   return found == run.metrics.end() ? nullptr : &*found;
 }
 
-template <typename Test>
-bool any_run(const Sides& sides, const Test& test) {
-  return std::ranges::any_of(sides, [&](std::vector<RunSummary>* side) {
-    return std::any_of(side->begin(), side->end(), test);
-  });
+bool all_have(const Runs& runs, const std::string& key) {
+  return std::ranges::all_of(runs,
+                             [&](RunSummary* run) { return metric_of(*run, key) != nullptr; });
 }
 
-bool all_have(const Sides& sides, const std::string& key) {
-  return !any_run(sides, [&](RunSummary& run) { return metric_of(run, key) == nullptr; });
-}
-
-bool is_gated(const Sides& sides, const std::string& key) {
-  return any_run(sides, [&](RunSummary& run) {
-    const RunMetric* metric = metric_of(run, key);
+bool is_gated(const Runs& runs, const std::string& key) {
+  return std::ranges::any_of(runs, [&](RunSummary* run) {
+    const RunMetric* metric = metric_of(*run, key);
     return metric != nullptr && metric->is_gated;
   });
 }
 
-void set_gated(const Sides& sides, const std::string& key, bool is_gated) {
-  for (std::vector<RunSummary>* side : sides) {
-    for (RunSummary& run : *side) {
-      if (RunMetric* metric = metric_of(run, key)) {
-        metric->is_gated = is_gated;
-      }
+void set_gated(const Runs& runs, const std::string& key, bool is_gated) {
+  for (RunSummary* run : runs) {
+    if (RunMetric* metric = metric_of(*run, key)) {
+      metric->is_gated = is_gated;
     }
   }
 }
 
 // A stage is judged by the time of a step that reports give, where all runs have the same kind of
 // it.
-void judge_by_step(const Sides& sides) {
+void judge_by_step(const Runs& runs) {
   std::map<std::string, std::string> key_of_stage;  // empty: runs differ
-  for (const std::vector<RunSummary>* side : sides) {
-    for (const RunSummary& run : *side) {
-      for (const StageAmount& stage : run.stages) {
-        const auto [known, is_new] = key_of_stage.try_emplace(stage.stage.text(), stage.step_key);
-        known->second = is_new || known->second == stage.step_key ? stage.step_key : "";
-      }
+  for (const RunSummary* run : runs) {
+    for (const ComparedStage& stage : run->stages) {
+      const auto [known, is_new] = key_of_stage.try_emplace(stage.stage.text(), stage.step_key);
+      known->second = is_new || known->second == stage.step_key ? stage.step_key : "";
     }
   }
   for (const auto& [stage, key] : key_of_stage) {
     const std::string of_marks = fmt::format("stages[stage={}].host_median_ns", stage);
-    if (!key.empty() && is_gated(sides, of_marks) && all_have(sides, key)) {
-      set_gated(sides, of_marks, false);
-      set_gated(sides, key, true);
+    if (!key.empty() && is_gated(runs, of_marks) && all_have(runs, key)) {
+      set_gated(runs, of_marks, false);
+      set_gated(runs, key, true);
     }
   }
 }
 
 // A time that no run has decides nothing.
-void drop_zeros(const Sides& sides) {
+void drop_zeros(const Runs& runs) {
   std::map<std::string, bool> is_zero;  // in all runs
-  for (const std::vector<RunSummary>* side : sides) {
-    for (const RunSummary& run : *side) {
-      for (const RunMetric& metric : run.metrics) {
-        const auto [known, is_new] = is_zero.try_emplace(metric.key, true);
-        known->second = known->second && metric.value == 0;
-      }
+  for (const RunSummary* run : runs) {
+    for (const RunMetric& metric : run->metrics) {
+      const auto known = is_zero.try_emplace(metric.key, true).first;
+      known->second = known->second && metric.value == 0;
     }
   }
   for (const auto& [key, is_zero_everywhere] : is_zero) {
-    if (is_zero_everywhere && is_gated(sides, key)) {
-      set_gated(sides, key, false);
+    if (is_zero_everywhere && is_gated(runs, key)) {
+      set_gated(runs, key, false);
     }
   }
 }
 
 // Steps of a stage are judged by their distance if every run has one, else by their time on the
 // GPU.
-void judge_on_gpu(const Sides& sides, const std::string& stage) {
+void judge_on_gpu(const Runs& runs, const std::string& stage) {
   const std::string period = fmt::format("steps[stage={}].period_median_ns", stage);
   const std::string window = fmt::format("steps[stage={}].gpu_window_median_ns", stage);
   for (const std::string& of_marks : {fmt::format("stages[stage={}].host_median_ns", stage),
                                       fmt::format("baseline[stage={}].p50_ns", stage)}) {
-    if (is_gated(sides, of_marks)) {
-      set_gated(sides, of_marks, false);
-      set_gated(sides, all_have(sides, period) ? period : window, true);
+    if (is_gated(runs, of_marks)) {
+      set_gated(runs, of_marks, false);
+      set_gated(runs, all_have(runs, period) ? period : window, true);
     }
   }
 }
 
 // The time in which each run would have done the work of the first; false if the kernels do not
 // tell.
-bool add_pace(const Sides& sides) {
-  const RunSummary first = sides[0]->front();
-  std::map<const RunSummary*, double> times_ns;
-  for (const std::vector<RunSummary>* side : sides) {
-    for (const RunSummary& run : *side) {
-      const std::optional<double> ratio = work_ratio(first, run);
-      if (!ratio || !(*ratio > 0)) {
-        return false;
-      }
-      times_ns[&run] = static_cast<double>(run.recording_ns) / *ratio;
+bool add_pace(const Runs& runs) {
+  std::vector<double> times_ns;
+  for (const RunSummary* run : runs) {
+    const std::optional<double> ratio = work_ratio(*runs.front(), *run);
+    if (!ratio || !(*ratio > 0)) {
+      return false;
     }
+    times_ns.push_back(static_cast<double>(run->recording_ns) / *ratio);
   }
-  for (std::vector<RunSummary>* side : sides) {
-    for (RunSummary& run : *side) {
-      run.metrics.insert(run.metrics.begin(), {kPaceKey, "ns", times_ns.at(&run), false, true, ""});
-    }
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    runs[i]->metrics.insert(runs[i]->metrics.begin(),
+                            {kPaceKey, "ns", times_ns[i], false, true, ""});
   }
   return true;
 }
 
-bool has_other_gate(const Sides& sides) {
-  return std::ranges::any_of(sides[0]->front().metrics, [&](const RunMetric& metric) {
-    return metric.is_gated && metric.key != kLengthKey && all_have(sides, metric.key);
+bool has_other_gate(const Runs& runs) {
+  return std::ranges::any_of(runs.front()->metrics, [&](const RunMetric& metric) {
+    return metric.is_gated && metric.key != kLengthKey && all_have(runs, metric.key);
   });
-}
-
-std::string judge_timed(const Sides& sides) {
-  const std::int64_t launches = sides[0]->front().launches;
-  const bool is_same_work =
-      !any_run(sides, [&](const RunSummary& run) { return run.launches != launches; });
-  if (!is_gated(sides, kLengthKey) || is_same_work || !are_equally_long(*sides[0], *sides[1])) {
-    return "";
-  }
-  if (add_pace(sides) || has_other_gate(sides)) {
-    set_gated(sides, kLengthKey, false);
-    return "";
-  }
-  return "the recordings are equally long, a clock ended them, and most of their kernels differ; name "
-         "a range that repeats (--step NAME)";
 }
 
 }  // namespace
@@ -174,23 +140,34 @@ std::vector<RunSummary> distinct_runs(std::vector<RunSummary> runs,
 
 std::string choose_deciding_times(std::vector<RunSummary>& base,
                                   std::vector<RunSummary>& candidate) {
-  const Sides sides = {&base, &candidate};
-  drop_zeros(sides);
-  judge_by_step(sides);
+  Runs runs;
+  for (std::vector<RunSummary>* side : {&base, &candidate}) {
+    std::ranges::transform(*side, std::back_inserter(runs), [](RunSummary& run) { return &run; });
+  }
+  drop_zeros(runs);
+  judge_by_step(runs);
   std::vector<std::string> ahead;
-  for (const std::vector<RunSummary>* side : sides) {
-    for (const RunSummary& run : *side) {
-      for (const StageAmount& stage : run.stages) {
-        if (stage.is_host_ahead && std::ranges::count(ahead, stage.stage.text()) == 0) {
-          ahead.push_back(stage.stage.text());
-        }
+  for (const RunSummary* run : runs) {
+    for (const ComparedStage& stage : run->stages) {
+      if (stage.is_host_ahead && std::ranges::count(ahead, stage.stage.text()) == 0) {
+        ahead.push_back(stage.stage.text());
       }
     }
   }
   for (const std::string& stage : ahead) {
-    judge_on_gpu(sides, stage);
+    judge_on_gpu(runs, stage);
   }
-  return judge_timed(sides);
+  const bool is_same_work = std::ranges::all_of(
+      runs, [&](const RunSummary* run) { return run->launches == runs.front()->launches; });
+  if (!is_gated(runs, kLengthKey) || is_same_work || !are_equally_long(base, candidate)) {
+    return "";
+  }
+  if (add_pace(runs) || has_other_gate(runs)) {
+    set_gated(runs, kLengthKey, false);
+    return "";
+  }
+  return "the recordings are equally long, a clock ended them, and most of their kernels differ; name "
+         "a range that repeats (--step NAME)";
 }
 
 }  // namespace gpuwhy

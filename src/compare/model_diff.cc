@@ -10,12 +10,11 @@
 // What this gets wrong: passes of one run that differ much, a prefill and decodes of one CUDA graph
 // each for example, are one mean.
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include <fmt/format.h>
 
-#include "compare/compare.h"
+#include "compare/breakdown.h"
 
 namespace gpuwhy {
 namespace {
@@ -35,17 +34,22 @@ struct PartSum {
   }
 };
 
-std::map<PartKey, PartSum> parts_of_pass(const RunSummary& run, const ModelPassAmount& pass) {
+// Kinds of layers are one: the other side may tell others apart.
+std::string place_of(const LayerPartRow& row) {
+  return row.block().starts_with("layer") ? "layer" : std::string(row.block());
+}
+
+std::map<PartKey, PartSum> parts_of_pass(const RunSummary& run, const PassRow& pass) {
   std::map<PartKey, PartSum> sums;
   std::int64_t rest_ns = pass.kernel_ns;
-  for (const ModelPartAmount& row : run.model_parts) {
+  for (const LayerPartRow& row : run.parts) {
     if (row.pass != pass.pass) {
       continue;
     }
     PartSum& sum =
-        sums.try_emplace({row.place, row.part}, PartSum{0, {}, sums.size()}).first->second;
+        sums.try_emplace({place_of(row), row.part}, PartSum{0, {}, sums.size()}).first->second;
     sum.total_ns += row.total_ns;
-    sum.kernels_ns[row.kernel] += row.total_ns;
+    sum.kernels_ns[row.short_name] += row.total_ns;
     rest_ns -= row.total_ns;
   }
   if (rest_ns > 0) {
@@ -54,90 +58,66 @@ std::map<PartKey, PartSum> parts_of_pass(const RunSummary& run, const ModelPassA
   return sums;
 }
 
-std::int64_t of_one_pass(std::int64_t total_ns, const ModelPassAmount& pass) {
+std::int64_t of_one_pass(std::int64_t total_ns, const PassRow& pass) {
   const std::int64_t passes = std::max<std::int64_t>(1, pass.num_passes);
   return total_ns / passes + (total_ns % passes * 2 >= passes ? 1 : 0);
 }
 
-ModelPassChange change_of_pass(const RunSummary& base, const ModelPassAmount& before,
-                               const RunSummary& candidate, const ModelPassAmount& after) {
+ModelPassChange change_of_pass(const RunSummary& base, const PassRow& before,
+                               const RunSummary& candidate, const PassRow& after) {
   ModelPassChange change;
   change.pass = before.pass;
   change.num_layers = before.num_layers;
   change.base_passes = before.num_passes;
   change.candidate_passes = after.num_passes;
-  struct Ordered {
-    std::size_t order;
-    ModelPartChange part;
-  };
-  std::vector<Ordered> rows;
-  std::map<PartKey, PartSum> others = parts_of_pass(candidate, after);
-  for (const auto& [key, sum] : parts_of_pass(base, before)) {
-    const auto other = others.find(key);
-    const bool has_other = other != others.end();
-    rows.push_back({sum.order,
-                    {key.first, key.second, sum.kernel(), has_other ? other->second.kernel() : "",
-                     of_one_pass(sum.total_ns, before),
-                     has_other ? of_one_pass(other->second.total_ns, after) : 0}});
-    others.erase(key);
+  std::vector<std::pair<std::size_t, ModelPartChange>> rows;  // by their order in a pass
+  for_each_pair(parts_of_pass(base, before), parts_of_pass(candidate, after),
+                [&](const PartKey& key, const PartSum* of_base, const PartSum* of_candidate) {
+                  const auto time_of = [](const PartSum* sum, const PassRow& pass) {
+                    return sum == nullptr ? 0 : of_one_pass(sum->total_ns, pass);
+                  };
+                  const auto kernel_of = [](const PartSum* sum) {
+                    return sum == nullptr ? "" : sum->kernel();
+                  };
+                  const TimeChange sides{time_of(of_base, before), time_of(of_candidate, after)};
+                  change.base_ns += sides.base_ns;
+                  change.candidate_ns += sides.candidate_ns;
+                  rows.push_back({(of_base == nullptr ? of_candidate : of_base)->order,
+                                  {sides, key.first, key.second, kernel_of(of_base),
+                                   kernel_of(of_candidate)}});
+                });
+  std::ranges::stable_sort(rows, {}, &std::pair<std::size_t, ModelPartChange>::first);
+  for (auto& [order, part] : rows) {
+    change.parts.push_back(std::move(part));
   }
-  for (const auto& [key, sum] : others) {
-    rows.push_back(
-        {sum.order,
-         {key.first, key.second, "", sum.kernel(), 0, of_one_pass(sum.total_ns, after)}});
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const Ordered& a, const Ordered& b) {
-    return std::pair(-std::abs(a.part.difference_ns()), a.order) <
-           std::pair(-std::abs(b.part.difference_ns()), b.order);
-  });
-  change.parts.reserve(rows.size());
-  for (Ordered& row : rows) {
-    change.parts.push_back(std::move(row.part));
-  }
+  sort_by_difference(change.parts);
   return change;
 }
 
 std::string why_no_model(const RunSummary& base, const RunSummary& candidate) {
-  if (base.model_passes.empty() && candidate.model_passes.empty()) {
+  if (base.passes.empty() && candidate.passes.empty()) {
     return "no layers were recovered in either run";
   }
-  if (base.model_passes.empty() || candidate.model_passes.empty()) {
+  if (base.passes.empty() || candidate.passes.empty()) {
     return fmt::format("no layers were recovered in the {}",
-                       base.model_passes.empty() ? "base" : "candidate");
+                       base.passes.empty() ? "base" : "candidate");
   }
-  return fmt::format("the base has {} layers, the candidate {}",
-                     base.model_passes.front().num_layers,
-                     candidate.model_passes.front().num_layers);
+  return fmt::format("the base has {} layers, the candidate {}", base.passes.front().num_layers,
+                     candidate.passes.front().num_layers);
 }
 
 }  // namespace
 
-std::int64_t ModelPassChange::base_ns() const {
-  std::int64_t sum_ns = 0;
-  for (const ModelPartChange& part : parts) {
-    sum_ns += part.base_ns;
-  }
-  return sum_ns;
-}
-
-std::int64_t ModelPassChange::candidate_ns() const {
-  std::int64_t sum_ns = 0;
-  for (const ModelPartChange& part : parts) {
-    sum_ns += part.candidate_ns;
-  }
-  return sum_ns;
-}
-
 ModelComparison model_changes(const RunSummary& base, const RunSummary& candidate) {
   ModelComparison comparison;
   // Passes with as many layers in the same direction, in their order.
-  std::vector<const ModelPassAmount*> left;
-  left.reserve(candidate.model_passes.size());
-  for (const ModelPassAmount& pass : candidate.model_passes) {
+  std::vector<const PassRow*> left;
+  left.reserve(candidate.passes.size());
+  for (const PassRow& pass : candidate.passes) {
     left.push_back(&pass);
   }
-  for (const ModelPassAmount& before : base.model_passes) {
-    const auto after = std::find_if(left.begin(), left.end(), [&](const ModelPassAmount* other) {
+  for (const PassRow& before : base.passes) {
+    const auto after = std::find_if(left.begin(), left.end(), [&](const PassRow* other) {
       return other->num_layers == before.num_layers && other->is_backward == before.is_backward;
     });
     if (after != left.end()) {

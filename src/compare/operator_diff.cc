@@ -11,10 +11,8 @@
 // What this gets wrong: operators that a program times itself are from a separate pass, in which
 // each waits for the previous one. Which of them changed is right; their sum does not say by how
 // much the timed passes changed.
-#include <algorithm>
-#include <cstdlib>
-#include <map>
 #include <set>
+#include <tuple>
 
 #include "compare/breakdown.h"
 #include "compare/compare.h"
@@ -23,12 +21,11 @@ namespace gpuwhy {
 namespace {
 
 using OperatorName = std::pair<RowName, std::string>;  // stage and name
-using OperatorMap = std::map<std::pair<OperatorName, std::string>, OperatorAmount>;
 
 // Operators that ran with inputs of unknown shape.
 std::set<OperatorName> unshaped_of(const RunSummary& run) {
   std::set<OperatorName> names;
-  for (const OperatorAmount& row : run.operators) {
+  for (const ShapedOperator& row : run.operators) {
     if (row.shape.empty()) {
       names.insert({row.stage, row.name});
     }
@@ -36,34 +33,17 @@ std::set<OperatorName> unshaped_of(const RunSummary& run) {
   return names;
 }
 
-// By name and shape; the shapes of those in `mixed` are summed.
-OperatorMap operators_by_name(const RunSummary& run, const std::set<OperatorName>& mixed) {
-  OperatorMap rows;
-  for (OperatorAmount row : run.operators) {
-    const OperatorName name{row.stage, row.name};
-    if (mixed.contains(name)) {
-      row.shape.clear();
-    }
-    const auto [found, is_new] = rows.try_emplace({name, row.shape}, row);
-    if (!is_new) {
-      found->second.total_ns += row.total_ns;
-      found->second.calls += row.calls;
-    }
+// The shapes of those in `mixed` are one row.
+auto operators_by_name(const RunSummary& run, const std::set<OperatorName>& mixed) {
+  std::vector<ShapedOperator> rows = run.operators;
+  for (ShapedOperator& row : rows) {
+    row.shape = mixed.contains({row.stage, row.name}) ? "" : row.shape;
   }
-  return rows;
+  return summed_by(
+      rows, [](const ShapedOperator& row) { return std::tuple(row.stage, row.name, row.shape); });
 }
 
-OperatorAmount none_of(const OperatorAmount& row) {
-  return {row.name, row.stage, 0, 0, row.shape};
-}
-
-void split(OperatorChange& change) {
-  change.calls_ns = worth_of_calls(change.base.total_ns, change.base.calls,
-                                   change.candidate.total_ns, change.candidate.calls);
-  change.duration_ns = change.difference_ns() - change.calls_ns;
-}
-
-std::string kind_of(const OperatorAmount& row) {
+std::string kind_of(const ShapedOperator& row) {
   return row.name.substr(0, row.name.find(' '));
 }
 
@@ -93,33 +73,20 @@ OperatorComparison operator_changes(const RunSummary& base, const RunSummary& ca
   comparison.base_ns = base.operators_whole_ns;
   comparison.candidate_ns = candidate.operators_whole_ns;
   comparison.stages = breakdown_by(base.operators, candidate.operators,
-                                   [](const OperatorAmount& row) { return row.stage.text(); });
+                                   [](const ShapedOperator& row) { return row.stage.text(); });
   comparison.kinds = breakdown_by(base.operators, candidate.operators, kind_of);
   // An operator of one run only is compared with one that took no time.
   std::set<OperatorName> mixed = unshaped_of(base);
   mixed.merge(unshaped_of(candidate));
-  const OperatorMap before = operators_by_name(base, mixed);
-  OperatorMap after = operators_by_name(candidate, mixed);
-  for (const auto& [key, row] : before) {
-    const auto other = after.find(key);
-    OperatorChange& change = comparison.rows.emplace_back();
-    change.base = row;
-    change.candidate = other == after.end() ? none_of(row) : other->second;
-    after.erase(key);
-  }
-  for (const auto& [key, row] : after) {
-    OperatorChange& change = comparison.rows.emplace_back();
-    change.base = none_of(row);
-    change.candidate = row;
-  }
-  for (OperatorChange& change : comparison.rows) {
-    split(change);
-  }
-  // Largest change first, in either direction.
-  std::stable_sort(comparison.rows.begin(), comparison.rows.end(),
-                   [](const OperatorChange& a, const OperatorChange& b) {
-                     return std::abs(a.difference_ns()) > std::abs(b.difference_ns());
-                   });
+  for_each_pair(operators_by_name(base, mixed), operators_by_name(candidate, mixed),
+                [&](const auto&, const ShapedOperator* before, const ShapedOperator* after) {
+                  OperatorChange& change = comparison.rows.emplace_back();
+                  change.base = before == nullptr ? none_of(*after) : *before;
+                  change.candidate = after == nullptr ? none_of(*before) : *after;
+                  change.calls_ns = worth_of_calls(change.base, change.candidate);
+                  change.duration_ns = change.difference_ns() - change.calls_ns;
+                });
+  sort_by_difference(comparison.rows);
   return comparison;
 }
 

@@ -13,7 +13,7 @@
 #include <cmath>
 #include <map>
 
-#include "compare/compare.h"
+#include "compare/breakdown.h"
 
 namespace gpuwhy {
 namespace {
@@ -26,67 +26,54 @@ constexpr double kLeastChange = 0.01;
 // their calls do not.
 constexpr double kLeastCommon = 0.8;
 
-struct KernelSides {
+// A kernel of both sides, whatever its stage and GPU.
+struct SharedKernel {
   std::int64_t base_ns = 0;
-  std::int64_t candidate_ns = 0;
   std::int64_t base_calls = 0;
   std::int64_t candidate_calls = 0;
 };
 
-std::map<std::string, KernelSides> kernels_by_name(const RunSummary& base,
-                                                   const RunSummary& candidate) {
-  std::map<std::string, KernelSides> kernels;
-  for (const KernelAmount& row : base.kernels) {
-    KernelSides& sides = kernels[row.name];
-    sides.base_ns += row.total_ns;
-    sides.base_calls += row.calls;
-  }
-  for (const KernelAmount& row : candidate.kernels) {
-    KernelSides& sides = kernels[row.name];
-    sides.candidate_ns += row.total_ns;
-    sides.candidate_calls += row.calls;
-  }
-  return kernels;
-}
-
-using Kernels = std::vector<KernelSides>;
-
-// Kernels of both sides. None if others take much of the time of a side.
-Kernels common_kernels(const RunSummary& base, const RunSummary& candidate) {
-  Kernels common;
-  KernelSides all;
-  KernelSides shared;
-  for (const auto& [name, sides] : kernels_by_name(base, candidate)) {
-    all.base_ns += sides.base_ns;
-    all.candidate_ns += sides.candidate_ns;
-    if (sides.base_calls > 0 && sides.candidate_calls > 0) {
-      shared.base_ns += sides.base_ns;
-      shared.candidate_ns += sides.candidate_ns;
-      common.push_back(sides);
-    }
-  }
+// None if others take much of the time of a side.
+std::vector<SharedKernel> shared_kernels(const RunSummary& base, const RunSummary& candidate) {
+  const auto name_of = [](const KernelRow& row) { return row.kernel_name; };
+  std::vector<SharedKernel> kernels;
+  TimeChange all;
+  TimeChange shared;
+  for_each_pair(summed_by(base.kernels, name_of), summed_by(candidate.kernels, name_of),
+                [&](const auto&, const KernelRow* before, const KernelRow* after) {
+                  const bool is_shared = before != nullptr && after != nullptr &&
+                                         before->calls > 0 && after->calls > 0;
+                  const std::int64_t base_ns = before == nullptr ? 0 : before->total_ns;
+                  const std::int64_t candidate_ns = after == nullptr ? 0 : after->total_ns;
+                  all.base_ns += base_ns;
+                  all.candidate_ns += candidate_ns;
+                  if (is_shared) {
+                    shared.base_ns += base_ns;
+                    shared.candidate_ns += candidate_ns;
+                    kernels.push_back({base_ns, before->calls, after->calls});
+                  }
+                });
   const auto is_most = [](std::int64_t part_ns, std::int64_t whole_ns) {
     return static_cast<double>(part_ns) >= kLeastCommon * static_cast<double>(whole_ns);
   };
   return is_most(shared.base_ns, all.base_ns) && is_most(shared.candidate_ns, all.candidate_ns)
-             ? common
-             : Kernels();
+             ? kernels
+             : std::vector<SharedKernel>();
 }
 
-double ratio_of(const KernelSides& kernel) {
+double ratio_of(const SharedKernel& kernel) {
   return static_cast<double>(kernel.candidate_calls) / static_cast<double>(kernel.base_calls);
 }
 
 // The ratio of calls with half of the kernel time below it and half above.
-double median_ratio(Kernels kernels) {
-  std::sort(kernels.begin(), kernels.end(),
-            [](const KernelSides& a, const KernelSides& b) { return ratio_of(a) < ratio_of(b); });
+double median_ratio(std::vector<SharedKernel> kernels) {
+  std::ranges::sort(kernels, {}, ratio_of);
   std::int64_t above_ns = 0;
-  for (const KernelSides& kernel : kernels) {
+  for (const SharedKernel& kernel : kernels) {
     above_ns += kernel.base_ns;
   }
   std::int64_t below_ns = 0;
-  for (const KernelSides& kernel : kernels) {
+  for (const SharedKernel& kernel : kernels) {
     below_ns += kernel.base_ns;
     above_ns -= kernel.base_ns;
     if (below_ns >= above_ns) {
@@ -96,15 +83,9 @@ double median_ratio(Kernels kernels) {
   return 1;
 }
 
-// Buckets in which a GPU waits for something: for other GPUs, or for the CPU.
-bool is_waiting(const std::string& bucket) {
-  for (const char* one : {"comm", "sync", "launch_late", "started_late", "queued"}) {
-    if (bucket == one) {
-      return true;
-    }
-  }
-  return false;
-}
+// Buckets in which a GPU waits for something: for other GPUs, or for the CPU; by name.
+constexpr Bucket kWaiting[] = {Bucket::kComm, Bucket::kLaunchLate, Bucket::kQueued,
+                               Bucket::kStartedLate, Bucket::kSync};
 
 // A difference that a reader would call one.
 bool is_large(std::int64_t difference_ns, std::int64_t window_ns) {
@@ -122,33 +103,27 @@ bool is_same_length(std::int64_t shorter_ns, std::int64_t longer_ns) {
 bool have_same_steps(const RunSummary& base, const RunSummary& candidate) {
   const auto steps_of = [](const RunSummary& run) {
     std::map<RowName, std::int64_t> steps;
-    for (const StageAmount& stage : run.stages) {
-      steps[stage.stage] = stage.instances;
+    for (const ComparedStage& stage : run.stages) {
+      steps[stage.stage] = stage.num_instances;
     }
     return steps;
   };
   return base.is_marked && candidate.is_marked && steps_of(base) == steps_of(candidate);
 }
 
-struct DeviceChange {
-  std::string device;
-  std::int64_t difference_ns = 0;
-  std::int64_t window_ns = 0;
-};
-
 }  // namespace
 
 // Large kernels are few, and one call more or less at the ends of a recording is much of them:
 // those that agree with the median are counted together.
 std::optional<double> work_ratio(const RunSummary& base, const RunSummary& candidate) {
-  const Kernels kernels = common_kernels(base, candidate);
+  const std::vector<SharedKernel> kernels = shared_kernels(base, candidate);
   if (kernels.empty()) {
     return std::nullopt;
   }
   const double median = median_ratio(kernels);
   double base_calls = 0;
   double candidate_calls = 0;
-  for (const KernelSides& kernel : kernels) {
+  for (const SharedKernel& kernel : kernels) {
     constexpr double kAtTheEnds = 2;
     constexpr double kNear = 0.05;
     const auto before = static_cast<double>(kernel.base_calls);
@@ -188,35 +163,31 @@ std::optional<PaceChange> pace_change(const RunSummary& base, const RunSummary& 
 
 std::vector<MovedWait> moved_waits(const std::vector<LedgerChange>& ledgers) {
   // Of the whole recording: stages of one GPU may have moved in time.
-  std::map<std::string, std::vector<DeviceChange>> by_bucket;
+  std::vector<const LedgerChange*> whole;
   for (const LedgerChange& ledger : ledgers) {
-    if (ledger.base.stage.kind != RowKind::kRecording) {
-      continue;
-    }
-    for (std::size_t i = 0; i < ledger.base.buckets_ns.size(); ++i) {
-      const auto& [bucket, base_ns] = ledger.base.buckets_ns[i];
-      if (is_waiting(bucket)) {
-        by_bucket[bucket].push_back({ledger.base.device,
-                                     ledger.candidate.buckets_ns[i].second - base_ns,
-                                     std::max(ledger.base.window_ns, ledger.candidate.window_ns)});
-      }
+    if (ledger.base.stage.kind == RowKind::kRecording) {
+      whole.push_back(&ledger);
     }
   }
   std::vector<MovedWait> moved;
-  for (const auto& [bucket, devices] : by_bucket) {
-    const auto [less, more] = std::minmax_element(devices.begin(), devices.end(),
-                                                  [](const DeviceChange& a, const DeviceChange& b) {
-                                                    return a.difference_ns < b.difference_ns;
-                                                  });
-    if (less->difference_ns < 0 && more->difference_ns > 0 &&
-        is_large(less->difference_ns, less->window_ns) &&
-        is_large(more->difference_ns, more->window_ns)) {
+  for (const Bucket bucket : kWaiting) {
+    if (whole.empty()) {
+      break;
+    }
+    const auto difference_of = [&](const LedgerChange* row) { return row->difference_ns(bucket); };
+    const auto [less, more] = std::ranges::minmax_element(whole, {}, difference_of);
+    const auto is_moved = [&](const LedgerChange& row) {
+      return is_large(row.difference_ns(bucket),
+                      std::max(row.base.window_ns, row.candidate.window_ns));
+    };
+    if (difference_of(*less) < 0 && difference_of(*more) > 0 && is_moved(**less) &&
+        is_moved(**more)) {
       moved.push_back({{RowKind::kRecording},
                        bucket,
-                       less->device,
-                       more->device,
-                       -less->difference_ns,
-                       more->difference_ns});
+                       (*less)->base.device,
+                       (*more)->base.device,
+                       -difference_of(*less),
+                       difference_of(*more)});
     }
   }
   return moved;

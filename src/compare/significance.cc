@@ -24,20 +24,20 @@ namespace {
 
 constexpr double kFalseDiscoveries = 0.05;
 
-std::string key_of(const KernelAmount& kernel) {
-  return kernel.stage.text() + '\n' + kernel.device + '\n' + kernel.name;
+std::string key_of(const KernelRow& kernel) {
+  return kernel.stage.text() + '\n' + kernel.device + '\n' + kernel.kernel_name;
 }
 
-std::string key_of(const OperatorAmount& row) {
+std::string key_of(const ShapedOperator& row) {
   return row.stage.text() + '\n' + row.name + '\n' + row.shape;
 }
 
 // The row that stands for several of the same name.
-std::optional<std::string> key_of_all(const OperatorAmount& row) {
+std::optional<std::string> key_of_all(const ShapedOperator& row) {
   return row.shape.empty() ? std::nullopt
                            : std::optional(row.stage.text() + '\n' + row.name + '\n');
 }
-std::optional<std::string> key_of_all(const KernelAmount&) {
+std::optional<std::string> key_of_all(const KernelRow&) {
   return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Names of metrics, changes and verdicts as people read them.
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -30,13 +31,25 @@ constexpr std::array<KeyWords, 5> kKeyWords = {{
 
 }  // namespace
 
+std::span<const Bucket> buckets_by_name() {
+  static const auto kSorted = [] {
+    std::array<Bucket, kNumBuckets> buckets{};
+    for (std::size_t i = 0; i < kNumBuckets; ++i) {
+      buckets[i] = static_cast<Bucket>(i);
+    }
+    std::ranges::sort(buckets, {}, [](Bucket bucket) { return std::string_view(word_of(bucket)); });
+    return buckets;
+  }();
+  return kSorted;
+}
+
 std::string metric_label(const std::string& key) {
   constexpr std::array<std::pair<std::string_view, const char*>, 5> kWhole = {{
       {"aggregates.ttft.p50_ns", "time to first token (p50)"},
       {"aggregates.tpot.p50_ns", "time per token (p50)"},
-      {"aggregates.program_ns", "length of the program"},
-      {"stages[stage=all].host_median_ns", "length of the recording"},
-      {"pace.time_ns", "time for the same work"},
+      {kProgramKey, "length of the program"},
+      {kLengthKey, "length of the recording"},
+      {kPaceKey, "time for the same work"},
   }};
   for (const auto& [whole, words] : kWhole) {
     if (key == whole) {
@@ -80,6 +93,20 @@ const char* change_name(Change change) {
       return "unclear";
     case Change::kNotJudged:
       return "not judged";
+  }
+  return "";
+}
+
+const char* kind_name(KernelChange::Kind kind) {
+  switch (kind) {
+    case KernelChange::Kind::kSame:
+      return "same kernel";
+    case KernelChange::Kind::kSwapped:
+      return "swapped";
+    case KernelChange::Kind::kGone:
+      return "gone";
+    case KernelChange::Kind::kNew:
+      return "new";
   }
   return "";
 }

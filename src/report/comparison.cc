@@ -48,107 +48,104 @@ Json metric_json(const MetricChange& row) {
           {"repeats_needed", number_or_null(row.repeats_needed)}};
 }
 
+void add_sides(const TimeChange& sides, Json& json) {
+  json["base_ns"] = sides.base_ns;
+  json["candidate_ns"] = sides.candidate_ns;
+  json["difference_ns"] = sides.difference_ns();
+}
+
+// What kernels and operators share; `calls_key` is the part of the difference due to their number.
+template <typename Row>
+void add_change(const RowChange<Row>& row, const char* calls_key, Json& json) {
+  json["base_ns"] = row.base.total_ns;
+  json["candidate_ns"] = row.candidate.total_ns;
+  json["base_calls"] = row.base.calls;
+  json["candidate_calls"] = row.candidate.calls;
+  json["difference_ns"] = row.difference_ns();
+  json[calls_key] = row.calls_ns;
+  json["duration_ns"] = row.duration_ns;
+  json["p"] = number_or_null(row.p);
+  json["adjusted_p"] = number_or_null(row.adjusted_p);
+  json["significant"] = row.p ? Json(row.is_significant) : Json(nullptr);
+}
+
 Json kernel_change_json(const KernelChange& row) {
-  const KernelAmount& named = row.named();
+  const KernelRow& named = row.named();
   const bool is_renamed = row.kind == KernelChange::Kind::kSwapped;
-  return {{"kind", kind_name(row.kind)},
-          {"stage", named.stage.text()},
-          {"device", named.device},
-          {"family", named.family},
-          {"kernel", named.short_name},
-          {"replaced_by", is_renamed ? Json(row.candidate.short_name) : Json(nullptr)},
-          {"shapes_changed", row.has_other_shapes()},
-          {"base_ns", row.base.total_ns},
-          {"candidate_ns", row.candidate.total_ns},
-          {"base_calls", row.base.calls},
-          {"candidate_calls", row.candidate.calls},
-          {"difference_ns", row.difference_ns()},
-          {"launches_ns", row.launches_ns},
-          {"duration_ns", row.duration_ns},
-          {"p", number_or_null(row.p)},
-          {"adjusted_p", number_or_null(row.adjusted_p)},
-          {"significant", row.p ? Json(row.is_significant) : Json(nullptr)}};
+  Json json = {{"kind", kind_name(row.kind)},
+               {"stage", named.stage.text()},
+               {"device", named.device},
+               {"family", named.family},
+               {"kernel", named.short_name},
+               {"replaced_by", is_renamed ? Json(row.candidate.short_name) : Json(nullptr)},
+               {"shapes_changed", row.has_other_shapes()}};
+  add_change(row, "launches_ns", json);
+  return json;
+}
+
+Json part_json(const char* what, const std::string& name, const TimeChange& sides) {
+  Json json = {{what, name}};
+  add_sides(sides, json);
+  return json;
+}
+
+// An array of what `json_of` makes of the rows.
+template <typename Rows, typename JsonOf>
+Json array_of(const Rows& rows, const JsonOf& json_of) {
+  Json json = Json::array();
+  for (const auto& row : rows) {
+    json.push_back(json_of(row));
+  }
+  return json;
 }
 
 Json parts_json(const std::vector<PartChange>& parts, const char* what) {
-  Json rows = Json::array();
-  for (const PartChange& part : parts) {
-    rows.push_back({{what, part.name},
-                    {"base_ns", part.base_ns},
-                    {"candidate_ns", part.candidate_ns},
-                    {"difference_ns", part.difference_ns()}});
-  }
-  return rows;
+  return array_of(parts, [&](const PartChange& part) { return part_json(what, part.name, part); });
 }
 
 Json ledger_change_json(const LedgerChange& row) {
-  Json buckets = Json::array();
-  for (std::size_t i = 0; i < row.base.buckets_ns.size(); ++i) {
-    // Both sides list the same buckets in the same order.
-    const auto& [name, before] = row.base.buckets_ns[i];
-    const std::int64_t after = row.candidate.buckets_ns[i].second;
-    const auto kinds =
-        std::ranges::find(row.kinds, name, [](const auto& one) { return one.first; });
-    buckets.push_back(
-        {{"bucket", name},
-         {"base_ns", before},
-         {"candidate_ns", after},
-         {"difference_ns", after - before},
-         {"kinds", kinds == row.kinds.end() ? Json::array() : parts_json(kinds->second, "kind")}});
-  }
-  return {{"stage", row.base.stage.text()},
-          {"device", row.base.device},
-          {"candidate_device", row.candidate.device},
-          {"base_ns", row.base.window_ns},
-          {"candidate_ns", row.candidate.window_ns},
-          {"difference_ns", row.candidate.window_ns - row.base.window_ns},
-          {"buckets", buckets}};
+  Json json = {{"stage", row.base.stage.text()},
+               {"device", row.base.device},
+               {"candidate_device", row.candidate.device}};
+  add_sides({row.base.window_ns, row.candidate.window_ns}, json);
+  json["buckets"] = array_of(buckets_by_name(), [&](Bucket bucket) {
+    Json of_bucket = part_json("bucket", word_of(bucket), row.sides_of(bucket));
+    of_bucket["kinds"] = array_of(row.kinds_of(bucket), [](const KindChange& kind) {
+      return part_json("kind", word_of(kind.kind), kind);
+    });
+    return of_bucket;
+  });
+  return json;
 }
 
 // Runs that were given twice and count once.
 Json repeated_json(const std::vector<RepeatedRun>& repeated) {
-  Json rows = Json::array();
-  for (const RepeatedRun& run : repeated) {
-    rows.push_back({{"run", run.label}, {"same_as", run.same_as}});
-  }
-  return rows;
+  return array_of(repeated, [](const RepeatedRun& run) {
+    return Json{{"run", run.label}, {"same_as", run.same_as}};
+  });
 }
 
-Json facts_json(const std::vector<FactDifference>& facts) {
-  Json rows = Json::array();
-  for (const FactDifference& fact : facts) {
-    rows.push_back({{"fact", fact.fact},
-                    {"base", fact.base},
-                    {"candidate", fact.candidate},
-                    {"breaks", fact.breaks},
-                    {"sentence", text_or_null(fact.sentence)}});
-  }
-  return rows;
+Json fact_json(const FactDifference& fact) {
+  return {{"fact", fact.fact},
+          {"base", fact.base},
+          {"candidate", fact.candidate},
+          {"breaks", fact.breaks},
+          {"sentence", text_or_null(fact.sentence)}};
 }
 
 // The rows sum to the difference: what is in no row is a number of its own.
-Json total_json(const TotalChange& total) {
-  return {{"base_ns", total.base_ns},
-          {"candidate_ns", total.candidate_ns},
-          {"difference_ns", total.difference_ns()},
-          {"rows_ns", total.rows_ns},
-          {"not_in_rows_ns", total.not_in_rows_ns()}};
+void add_total(const TotalChange& total, Json& json) {
+  add_sides(total, json);
+  json["rows_ns"] = total.rows_ns;
+  json["not_in_rows_ns"] = total.not_in_rows_ns();
 }
 
 Json operator_change_json(const OperatorChange& row) {
-  return {{"stage", row.base.stage.text()},
-          {"operator", row.base.name},
-          {"shape", text_or_null(row.base.shape)},
-          {"base_ns", row.base.total_ns},
-          {"candidate_ns", row.candidate.total_ns},
-          {"base_calls", row.base.calls},
-          {"candidate_calls", row.candidate.calls},
-          {"difference_ns", row.difference_ns()},
-          {"calls_ns", row.calls_ns},
-          {"duration_ns", row.duration_ns},
-          {"p", number_or_null(row.p)},
-          {"adjusted_p", number_or_null(row.adjusted_p)},
-          {"significant", row.p ? Json(row.is_significant) : Json(nullptr)}};
+  Json json = {{"stage", row.base.stage.text()},
+               {"operator", row.base.name},
+               {"shape", text_or_null(row.base.shape)}};
+  add_change(row, "calls_ns", json);
+  return json;
 }
 
 Json operators_change_json(const OperatorComparison& operators) {
@@ -156,24 +153,36 @@ Json operators_change_json(const OperatorComparison& operators) {
     return {{"missing", operators.missing}, {"rows", Json::array()}};
   }
   Json json = {{"missing", nullptr}, {"time_of", text_or_null(operators.time_of)}};
-  json.update(total_json(operator_total(operators)));
+  add_total(operator_total(operators), json);
   json["stages"] = parts_json(operators.stages, "stage");
   json["kinds"] = parts_json(operators.kinds, "kind");
-  json["rows"] = Json::array();
-  for (const OperatorChange& row : operators.rows) {
-    json["rows"].push_back(operator_change_json(row));
-  }
+  json["rows"] = array_of(operators.rows, operator_change_json);
   return json;
 }
 
 Json model_part_json(const ModelPartChange& row) {
-  return {{"place", text_or_null(row.place)},
-          {"part", text_or_null(row.part)},
-          {"base_ns", row.base_ns},
-          {"candidate_ns", row.candidate_ns},
-          {"difference_ns", row.difference_ns()},
-          {"base_kernel", text_or_null(row.base_kernel)},
-          {"candidate_kernel", text_or_null(row.candidate_kernel)}};
+  Json json = {{"place", text_or_null(row.place)}, {"part", text_or_null(row.part)}};
+  add_sides(row, json);
+  json["base_kernel"] = text_or_null(row.base_kernel);
+  json["candidate_kernel"] = text_or_null(row.candidate_kernel);
+  return json;
+}
+
+// Times are of one pass, all layers together.
+Json model_pass_json(const ModelPassChange& pass) {
+  Json json = {{"pass", pass.pass},
+               {"layers", pass.num_layers},
+               {"base_passes", pass.base_passes},
+               {"candidate_passes", pass.candidate_passes}};
+  add_sides(pass, json);
+  json["parts"] = array_of(pass.parts, model_part_json);
+  return json;
+}
+
+Json moved_wait_json(const MovedWait& row) {
+  return {{"stage", row.stage.text()}, {"bucket", word_of(row.bucket)},
+          {"from", row.from},          {"to", row.to},
+          {"less_ns", row.less_ns},    {"more_ns", row.more_ns}};
 }
 
 Json pace_json(const std::optional<PaceChange>& pace) {
@@ -182,26 +191,6 @@ Json pace_json(const std::optional<PaceChange>& pace) {
                      {"work_ratio", pace->work_ratio},
                      {"time_ratio", pace->time_ratio()}}
               : Json(nullptr);
-}
-
-// Times are of one pass, all layers together.
-Json model_json(const ModelComparison& model) {
-  Json json = {{"missing", text_or_null(model.missing)}, {"passes", Json::array()}};
-  for (const ModelPassChange& pass : model.passes) {
-    Json parts = Json::array();
-    for (const ModelPartChange& row : pass.parts) {
-      parts.push_back(model_part_json(row));
-    }
-    json["passes"].push_back({{"pass", pass.pass},
-                              {"layers", pass.num_layers},
-                              {"base_passes", pass.base_passes},
-                              {"candidate_passes", pass.candidate_passes},
-                              {"base_ns", pass.base_ns()},
-                              {"candidate_ns", pass.candidate_ns()},
-                              {"difference_ns", pass.candidate_ns() - pass.base_ns()},
-                              {"parts", parts}});
-  }
-  return json;
 }
 
 }  // namespace
@@ -226,34 +215,18 @@ std::string comparison_json(const Comparison& comparison) {
                                     {"longer", comparison.steps->longer}}
                              : Json(nullptr);
   json["repeated_runs"] = repeated_json(comparison.repeated);
-  json["fingerprint"] = facts_json(comparison.facts);
-  json["metrics"] = Json::array();
-  for (const MetricChange& row : comparison.metrics) {
-    json["metrics"].push_back(metric_json(row));
-  }
+  json["fingerprint"] = array_of(comparison.facts, fact_json);
+  json["metrics"] = array_of(comparison.metrics, metric_json);
   json["pace"] = pace_json(comparison.pace);
-  json["moved_waits"] = Json::array();
-  for (const MovedWait& row : comparison.moved_waits) {
-    json["moved_waits"].push_back({{"stage", row.stage.text()},
-                                   {"bucket", row.bucket},
-                                   {"from", row.from},
-                                   {"to", row.to},
-                                   {"less_ns", row.less_ns},
-                                   {"more_ns", row.more_ns}});
-  }
-  json["ledgers"] = Json::array();
-  for (const LedgerChange& row : comparison.ledgers) {
-    json["ledgers"].push_back(ledger_change_json(row));
-  }
-  json["kernel_time"] = total_json(kernel_total(comparison));
+  json["moved_waits"] = array_of(comparison.moved_waits, moved_wait_json);
+  json["ledgers"] = array_of(comparison.ledgers, ledger_change_json);
+  add_total(kernel_total(comparison), json["kernel_time"]);
   json["stages"] = parts_json(comparison.stages, "stage");
   json["families"] = parts_json(comparison.families, "family");
-  json["kernels"] = Json::array();
-  for (const KernelChange& row : comparison.kernels) {
-    json["kernels"].push_back(kernel_change_json(row));
-  }
+  json["kernels"] = array_of(comparison.kernels, kernel_change_json);
   json["operators"] = operators_change_json(comparison.operators);
-  json["model"] = model_json(comparison.model);
+  json["model"] = {{"missing", text_or_null(comparison.model.missing)},
+                   {"passes", array_of(comparison.model.passes, model_pass_json)}};
   return to_json_text(json);
 }
 
@@ -334,14 +307,13 @@ std::string self_test_json(const SelfTest& test) {
   json["passes"] = test.passes;
   json["inconclusive"] = test.inconclusive;
   json["can_alarm"] = test.can_alarm;
-  json["spreads"] = Json::array();
-  for (const MetricSpread& row : test.spreads) {
-    json["spreads"].push_back({{"key", row.key},
-                               {"unit", row.unit},
-                               {"low", row.low},
-                               {"median", row.median},
-                               {"high", row.high}});
-  }
+  json["spreads"] = array_of(test.spreads, [](const MetricSpread& row) {
+    return Json{{"key", row.key},
+                {"unit", row.unit},
+                {"low", row.low},
+                {"median", row.median},
+                {"high", row.high}};
+  });
   return to_json_text(json);
 }
 

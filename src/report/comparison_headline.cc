@@ -15,8 +15,16 @@
 namespace gpuwhy {
 namespace {
 
-std::string percent_change(double base, double candidate) {
-  return format_change(base == 0 ? 0 : candidate / base - 1);
+std::string sides_text(const TimeChange& sides) {
+  return fmt::format("{} -> {}", format_duration_ns(sides.base_ns),
+                     format_duration_ns(sides.candidate_ns));
+}
+
+std::string percent_change(const TimeChange& sides) {
+  return format_change(
+      sides.base_ns == 0
+          ? 0
+          : static_cast<double>(sides.candidate_ns) / static_cast<double>(sides.base_ns) - 1);
 }
 
 // The change is the ratio of the row, which is not that of the medians where there are several
@@ -38,7 +46,7 @@ std::string metric_change(const MetricChange& row, bool is_one_run) {
 std::string mean_words(const Comparison& comparison, const MetricChange& row) {
   constexpr double kOther = 0.02;
   if (!comparison.steps || !row.ratio || !(comparison.steps->base_mean_ns > 0) ||
-      comparison.steps->stage != stage_of_metric(row.key)) {
+      comparison.steps->stage != row.stage) {
     return "";
   }
   const PairedSteps& steps = *comparison.steps;
@@ -53,11 +61,8 @@ std::string mean_words(const Comparison& comparison, const MetricChange& row) {
 
 // Kernel time of one pass: it stays comparable where the sides made different numbers of passes.
 std::string pass_change(const ModelPassChange& pass) {
-  return fmt::format("one {} pass ({}) {} -> {} of kernel time ({})", pass.pass,
-                     count_of(pass.num_layers, "layer"), format_duration_ns(pass.base_ns()),
-                     format_duration_ns(pass.candidate_ns()),
-                     percent_change(static_cast<double>(pass.base_ns()),
-                                    static_cast<double>(pass.candidate_ns())));
+  return fmt::format("one {} pass ({}) {} of kernel time ({})", pass.pass,
+                     count_of(pass.num_layers, "layer"), sides_text(pass), percent_change(pass));
 }
 
 // Kernel time, and launches where their number changed by a percent or more: then the sides did
@@ -65,11 +70,8 @@ std::string pass_change(const ModelPassChange& pass) {
 std::string kernel_change(const Comparison& comparison) {
   const auto base = static_cast<double>(comparison.base_launches);
   const auto candidate = static_cast<double>(comparison.candidate_launches);
-  std::string text =
-      fmt::format("kernel time {} -> {} ({})", format_duration_ns(comparison.base_kernel_ns),
-                  format_duration_ns(comparison.candidate_kernel_ns),
-                  percent_change(static_cast<double>(comparison.base_kernel_ns),
-                                 static_cast<double>(comparison.candidate_kernel_ns)));
+  std::string text = fmt::format("kernel time {} ({})", sides_text(comparison.kernel_time),
+                                 percent_change(comparison.kernel_time));
   if (base > 0 && candidate > 0 && std::abs(candidate / base - 1) >= 0.01) {
     text += fmt::format(" with {:.1f} % {} launches ({} -> {})",
                         std::abs(candidate / base - 1) * 100, candidate < base ? "fewer" : "more",
@@ -109,20 +111,19 @@ std::string measured_values(const Comparison& comparison) {
                        : with_capital(printable(fmt::format("{}", fmt::join(parts, "; ")))) + ".";
 }
 
-// Runs that were given twice, as a further sentence; empty: none was.
-std::string repeated_sentence(const std::vector<RepeatedRun>& repeated) {
+}  // namespace
+
+std::string repeated_words(const std::vector<RepeatedRun>& repeated) {
   if (repeated.empty()) {
     return "";
   }
   const std::string first =
       fmt::format("{} is the same run as {}", repeated.front().label, repeated.front().same_as);
   return printable(repeated.size() == 1
-                       ? fmt::format(" {} and counts once.", first)
-                       : fmt::format(" {} runs were given twice and count once; {}, for example.",
+                       ? first + " and counts once"
+                       : fmt::format("{} runs were given twice and count once; {}, for example",
                                      repeated.size(), first));
 }
-
-}  // namespace
 
 std::string change_text(const MetricChange& row) {
   const std::string change = shown({row.ratio.value_or(1), CellFormat::kRatio, ""});
@@ -165,8 +166,7 @@ std::string measured_change(const Comparison& comparison) {
   }
   const std::size_t most = parts.size() + 2;
   for (const MetricChange& row : comparison.metrics) {
-    const bool is_length =
-        row.key == "stages[stage=all].host_median_ns" || row.key == "pace.time_ns";
+    const bool is_length = row.key == kLengthKey || row.key == kPaceKey;
     if (row.is_gated && row.base && row.candidate && *row.base > 0 && parts.size() < most &&
         !(comparison.pace && is_length)) {
       parts.push_back(metric_change(row, is_one_run) + mean_words(comparison, row));
@@ -175,7 +175,7 @@ std::string measured_change(const Comparison& comparison) {
   for (const ModelPassChange& pass : comparison.model.passes) {
     parts.push_back(pass_change(pass));
   }
-  if (comparison.base_kernel_ns > 0 && comparison.candidate_kernel_ns > 0) {
+  if (comparison.kernel_time.base_ns > 0 && comparison.kernel_time.candidate_ns > 0) {
     parts.push_back(kernel_change(comparison));
   }
   if (parts.empty()) {
@@ -193,13 +193,15 @@ std::string moved_wait_text(const MovedWait& row) {
       sum_ns == 0 ? ""
                   : fmt::format(", {} {} in all", format_duration_ns(std::abs(sum_ns)),
                                 sum_ns > 0 ? "more" : "less"),
-      row.bucket == "comm" ? " There a GPU waits for a slower one, which itself waits less." : "");
+      row.bucket == Bucket::kComm ? " There a GPU waits for a slower one, which itself waits less."
+                                  : "");
 }
 
 std::string runs_sentence(const Comparison& comparison) {
   const std::size_t base = comparison.base.size();
   const std::size_t candidate = comparison.candidate.size();
-  const std::string repeated = repeated_sentence(comparison.repeated);
+  const std::string twice = repeated_words(comparison.repeated);
+  const std::string repeated = twice.empty() ? "" : " " + twice + ".";
   if (base == 0) {
     return fmt::format("{}, judged by limits alone: no baseline was given.{}",
                        count_of(static_cast<std::int64_t>(candidate), "run"), repeated);

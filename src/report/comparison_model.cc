@@ -12,121 +12,67 @@
 namespace gpuwhy {
 namespace {
 
-ReportRow operator_row(const OperatorChange& row, std::size_t place) {
-  const std::string key = fmt::format("operators.rows[{}].", place);
-  return {{difference_of(row.difference_ns(), key + "difference_ns"),
-           difference_of(row.calls_ns, key + "calls_ns"),
-           difference_of(row.duration_ns, key + "duration_ns"),
-           calls_of(row),
-           {row.base.stage.text(), CellFormat::kName, key + "stage"},
-           text_value(sureness(row)),
-           {row.base.name, CellFormat::kName, key + "operator"},
-           {row.base.shape, CellFormat::kText, key + "shape"}},
-          "",
-          false};
-}
-
-// A row of the operator table that is not an operator.
-ReportRow other_operators_row(ReportValue difference, std::string name, bool is_sum) {
-  return {
-      {std::move(difference), no_value(CellFormat::kDifference), no_value(CellFormat::kDifference),
-       text_value(""), text_value(""), text_value(""), text_value(std::move(name)), text_value("")},
-      "",
-      is_sum};
-}
-
 ReportTable operators_table(const OperatorComparison& operators, const TotalChange& total,
                             std::size_t top) {
-  ReportTable table;
-  table.title = "By operator";
-  table.columns = {{"difference", "difference_ns", CellFormat::kDifference, true},
-                   {"by calls", "calls_ns", CellFormat::kDifference},
-                   {"by duration", "duration_ns", CellFormat::kDifference},
-                   {"calls", "calls", CellFormat::kCount},
-                   {"stage", "stage", CellFormat::kName},
-                   {"significant", "p", CellFormat::kText},
-                   {"operator", "operator", CellFormat::kName, false, true},
-                   {"input shapes", "shape", CellFormat::kText}};
-  const std::int64_t shown_ns = add_moved(operators.rows, top, operator_row, table);
-  const std::size_t others = operators.rows.size() - table.rows.size();
-  if (others > 0) {
-    table.rows.push_back(other_operators_row(
-        difference_of(total.rows_ns - shown_ns),
-        fmt::format("{} other {}", others, others == 1 ? "row" : "rows"), false));
-  }
-  table.rows.push_back(other_operators_row(
-      difference_of(total.not_in_rows_ns(), "operators.not_in_rows_ns"), "in no operator", false));
-  table.rows.push_back(other_operators_row(
-      difference_of(total.difference_ns(), "operators.difference_ns"), "= all", true));
+  using C = OperatorChange;
+  const ChangeColumns<C> columns = {
+      {{"difference", "difference_ns", CellFormat::kDifference, true}, &C::difference_ns},
+      {{"by calls", "calls_ns", CellFormat::kDifference}, &C::calls_ns},
+      {{"by duration", "duration_ns", CellFormat::kDifference}, &C::duration_ns},
+      {{"calls", "calls", CellFormat::kCount}, calls_of<C>},
+      {{"stage", "stage", CellFormat::kName}, [](const C& row) { return row.base.stage.text(); }},
+      {{"significant", "p", CellFormat::kText}, sureness<C>},
+      {{"operator", "operator", CellFormat::kName, false, true},
+       [](const C& row) { return row.base.name; }},
+      {{"input shapes", "shape", CellFormat::kText}, [](const C& row) { return row.base.shape; }}};
+  ReportTable table = empty_table(columns, "By operator");
+  const std::int64_t shown_ns = add_moved(columns, operators.rows, "operators.rows", top, table);
+  add_others(operators.rows.size() - table.rows.size(), "other row", "other rows",
+             total.rows_ns - shown_ns, table);
+  add_rest("in no operator", total.not_in_rows_ns(), "operators.not_in_rows_ns", table);
+  add_sum(total, "operators.", table);
   return table;
-}
-
-// Time of a part in one layer; what is outside of layers has none.
-ReportValue layer_time(const ModelPartChange& part, std::int64_t time_ns, std::int64_t num_layers) {
-  return part.place == "layer" && num_layers > 0
-             ? duration_of((time_ns + num_layers / 2) / num_layers, "")
-             : no_value(CellFormat::kDuration);
 }
 
 ReportTable model_parts_table(const ModelPassChange& pass, const std::string& key,
                               std::size_t top) {
-  ReportTable table;
-  table.title = fmt::format("{}, {} layers: kernel time of one pass", pass.pass, pass.num_layers);
-  table.columns = {{"difference", "difference_ns", CellFormat::kDifference, true},
-                   {"base", "base_ns", CellFormat::kDuration},
-                   {"candidate", "candidate_ns", CellFormat::kDuration},
-                   {"base per layer", "base_layer", CellFormat::kDuration},
-                   {"candidate per layer", "candidate_layer", CellFormat::kDuration},
-                   {"place", "place", CellFormat::kText},
-                   {"part", "part", CellFormat::kText, false, true},
-                   {"kernel", "kernel", CellFormat::kName}};
-  std::int64_t shown_ns = 0;
-  for (std::size_t i = 0; i < pass.parts.size() && table.rows.size() < top; ++i) {
-    const ModelPartChange& part = pass.parts[i];
-    if (part.difference_ns() == 0) {
-      continue;
-    }
-    const std::string at = fmt::format("{}parts[{}].", key, i);
-    const std::string arrow =
-        part.base_kernel.empty() || part.candidate_kernel.empty() ? "" : " -> ";
-    table.rows.push_back({{difference_of(part.difference_ns(), at + "difference_ns"),
-                           duration_of(part.base_ns, at + "base_ns"),
-                           duration_of(part.candidate_ns, at + "candidate_ns"),
-                           layer_time(part, part.base_ns, pass.num_layers),
-                           layer_time(part, part.candidate_ns, pass.num_layers),
-                           text_value(part.place),
-                           text_value(part.part.empty() ? "in no part" : part.part),
-                           {part.base_kernel == part.candidate_kernel
-                                ? part.base_kernel
-                                : part.base_kernel + arrow + part.candidate_kernel,
-                            CellFormat::kName, ""}},
-                          "",
-                          false});
-    shown_ns += part.difference_ns();
-  }
-  const auto add = [&](ReportValue difference, ReportValue base, ReportValue candidate,
-                       std::string label, bool is_sum) {
-    table.rows.push_back({{std::move(difference), std::move(base), std::move(candidate),
-                           no_value(CellFormat::kDuration), no_value(CellFormat::kDuration),
-                           text_value(""), text_value(std::move(label)), text_value("")},
-                          "",
-                          is_sum});
+  using C = ModelPartChange;
+  // Time of a part in one layer; what is outside of layers has none.
+  const auto in_layer = [layers = pass.num_layers](const C& row, std::int64_t time_ns) {
+    return row.place == "layer" && layers > 0 ? CellValue((time_ns + layers / 2) / layers)
+                                              : CellValue("");
   };
-  const std::int64_t whole_ns = pass.candidate_ns() - pass.base_ns();
-  if (const std::size_t others = pass.parts.size() - table.rows.size(); others > 0) {
-    add(difference_of(whole_ns - shown_ns), no_value(CellFormat::kDuration),
-        no_value(CellFormat::kDuration),
-        fmt::format("{} {}", others, others == 1 ? "other" : "others"), false);
-  }
-  add(difference_of(whole_ns, key + "difference_ns"), duration_of(pass.base_ns(), key + "base_ns"),
-      duration_of(pass.candidate_ns(), key + "candidate_ns"), "= all", true);
+  const auto kernels = [](const C& row) {
+    const bool has_both = !row.base_kernel.empty() && !row.candidate_kernel.empty();
+    return row.base_kernel == row.candidate_kernel
+               ? row.base_kernel
+               : row.base_kernel + (has_both ? " -> " : "") + row.candidate_kernel;
+  };
+  const ChangeColumns<C> columns = {
+      {{"difference", "difference_ns", CellFormat::kDifference, true}, &C::difference_ns},
+      {{"base", "base_ns", CellFormat::kDuration}, &C::base_ns},
+      {{"candidate", "candidate_ns", CellFormat::kDuration}, &C::candidate_ns},
+      {{"base per layer", "", CellFormat::kDuration},
+       [=](const C& row) { return in_layer(row, row.base_ns); }},
+      {{"candidate per layer", "", CellFormat::kDuration},
+       [=](const C& row) { return in_layer(row, row.candidate_ns); }},
+      {{"place", "place", CellFormat::kText}, &C::place},
+      {{"part", "part", CellFormat::kText, false, true},
+       [](const C& row) { return row.part.empty() ? "in no part" : row.part; }},
+      {{"kernel", "kernel", CellFormat::kName}, kernels}};
+  ReportTable table = empty_table(
+      columns, fmt::format("{}, {} layers: kernel time of one pass", pass.pass, pass.num_layers));
+  const std::int64_t shown_ns = add_moved(columns, pass.parts, key + "parts", top, table);
+  add_others(pass.parts.size() - table.rows.size(), "other", "others",
+             pass.difference_ns() - shown_ns, table);
+  add_sum(pass, key, table);
   return table;
 }
 
 }  // namespace
 
 TotalChange operator_total(const OperatorComparison& operators) {
-  return {operators.base_ns, operators.candidate_ns, sum_of_differences(operators.rows)};
+  return {operators, sum_of_differences(operators.rows)};
 }
 
 bool has_model(const Comparison& comparison) {
@@ -180,7 +126,7 @@ Section operator_moves_section(const Comparison& comparison, std::size_t top) {
   }
   section.tables.push_back(operators_table(operators, total, top));
   if (!is_tested(comparison)) {
-    drop_sureness(section.tables.back());
+    drop_column("p", section.tables.back());
   }
   section.notes.push_back(printable(operators.time_of));
   if (std::ranges::any_of(operators.rows,

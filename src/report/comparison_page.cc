@@ -73,38 +73,7 @@ std::string tile_value(const MetricChange& row, const ReportValue& ratio) {
   if (row.change != Change::kSame) {
     return row.change == Change::kUnclear ? "not decided" : "not judged";
   }
-  switch (small_change(row)) {
-    case SmallChange::kInLimit:
-      return "within its limit";
-    case SmallChange::kInBudget:
-      return "within budget";
-    case SmallChange::kLonger:
-      return fmt::format("less than {:g} %", row.limit_fraction * 100);
-    case SmallChange::kShorter:
-      return row.is_larger_better ? "no lower" : "no longer than before";
-    case SmallChange::kNoise:
-      break;
-  }
-  return "within noise";
-}
-
-// The same in a sentence.
-std::string small_change_words(const MetricChange& row) {
-  switch (small_change(row)) {
-    case SmallChange::kInLimit:
-      return " That is within its limit.";
-    case SmallChange::kInBudget:
-      return fmt::format(" That is within its budget of {:g} %.", row.limit_fraction * 100);
-    case SmallChange::kLonger:
-      return fmt::format(" That is less than the {:g} % that would matter.",
-                         row.limit_fraction * 100);
-    case SmallChange::kShorter:
-      return fmt::format(" It is no worse; whether it is better by {:g} % is not certain.",
-                         row.limit_fraction * 100);
-    case SmallChange::kNoise:
-      break;
-  }
-  return " That is no more than chance explains.";
+  return small_change_words(row).tile;
 }
 
 std::string tile_html(const MetricChange& row, std::size_t place) {
@@ -166,7 +135,7 @@ std::string plain_words(const Comparison& comparison) {
     case Change::kBetter:
       return moved + " That is a change for the better, beyond chance.";
     case Change::kSame:
-      return moved + small_change_words(*row);
+      return moved + " " + small_change_words(*row).sentence;
     default:
       return moved + (is_one_run
                           ? " Whether that is more than chance is not known: there is one run "
@@ -182,12 +151,8 @@ std::string summary_html(const Comparison& comparison) {
     tiles += comparison.metrics[i].is_gated ? tile_html(comparison.metrics[i], i) : "";
   }
   std::string moved;
-  for (const std::string& sentence :
-       {cause_sentence(comparison), promise_sentence(comparison), worth_sentence(comparison)}) {
-    moved += sentence.empty() ? "" : "<p>" + html_words(sentence) + "</p>\n";
-  }
-  for (const MovedWait& row : comparison.moved_waits) {
-    moved += "<p>" + html_words(moved_wait_text(row)) + "</p>\n";
+  for (const std::string& sentence : told_sentences(comparison)) {
+    moved += "<p>" + html_words(sentence) + "</p>\n";
   }
   const std::string plain = plain_words(comparison);
   return fmt::format(

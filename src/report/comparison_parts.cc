@@ -12,7 +12,6 @@
 #include "base/cut_name.h"
 #include "base/text.h"
 #include "report/comparison_tables.h"
-#include "report/glossary.h"
 
 namespace gpuwhy {
 namespace {
@@ -23,69 +22,82 @@ std::string device_words(const LedgerChange& ledger) {
   return is_same ? ledger.base.device : ledger.base.device + " -> " + ledger.candidate.device;
 }
 
-// A bucket of a ledger, or its window; `ledger_key` and `key` are their places.
-ReportRow bucket_row(const LedgerChange& ledger, const std::string& ledger_key,
-                     const PartChange& part, const std::string& key) {
-  const ReportValue stage =
-      ledger.base.stage.kind == RowKind::kRecording
-          ? text_value("whole recording")
-          : ReportValue{ledger.base.stage.text(), CellFormat::kName, ledger_key + "stage"};
-  return {{stage,
-           {device_words(ledger), CellFormat::kText, ledger_key + "device"},
-           text_value(bucket_in_words(part.name)),
-           duration_of(part.base_ns, key + "base_ns"),
-           duration_of(part.candidate_ns, key + "candidate_ns"),
-           difference_of(part.difference_ns(), key + "difference_ns")},
-          "",
-          key == ledger_key};
+// A bucket of a ledger, a kind of cause in it, or the window.
+struct LedgerLine {
+  const LedgerChange& ledger;
+  std::string name;
+  TimeChange sides;
+};
+
+ChangeColumns<LedgerLine> ledger_columns() {
+  return {{{"stage", "stage", CellFormat::kName},
+           [](const LedgerLine& row) { return row.ledger.base.stage.text(); }},
+          {{"GPU", "device", CellFormat::kText},
+           [](const LedgerLine& row) { return device_words(row.ledger); }},
+          {{"bucket", "bucket", CellFormat::kText, false, true}, &LedgerLine::name},
+          {{"base", "base_ns", CellFormat::kDuration},
+           [](const LedgerLine& row) { return row.sides.base_ns; }},
+          {{"candidate", "candidate_ns", CellFormat::kDuration},
+           [](const LedgerLine& row) { return row.sides.candidate_ns; }},
+          {{"difference", "difference_ns", CellFormat::kDifference, true},
+           [](const LedgerLine& row) { return row.sides.difference_ns(); }}};
 }
 
-// What is known of the time in a bucket, by kind of cause.
-void add_kinds(const LedgerChange& ledger, const std::string& ledger_key, std::size_t place,
-               ReportTable& table) {
-  const std::string& bucket = ledger.base.buckets_ns[place].first;
-  for (const auto& [of, kinds] : ledger.kinds) {
-    for (std::size_t i = 0; of == bucket && i < kinds.size(); ++i) {
-      if (kinds[i].difference_ns() != 0) {
-        PartChange kind = kinds[i];
-        kind.name = "- " + kind_in_words(kind.name);
-        table.rows.push_back(
-            bucket_row(ledger, ledger_key, kind,
-                       fmt::format("{}buckets[{}].kinds[{}].", ledger_key, place, i)));
+// What differs in a ledger, and its window; `key` is its place.
+void add_ledger(const LedgerChange& ledger, const std::string& key, ReportTable& table) {
+  const auto add = [&](const std::string& name, const TimeChange& sides,
+                       const std::string& place) -> ReportRow& {
+    ReportRow& row = add_row(ledger_columns(), {ledger, name, sides}, key + place, table);
+    if (ledger.base.stage.kind == RowKind::kRecording) {
+      row.cells[0] = text_value("whole recording");
+    }
+    return row;
+  };
+  const std::span<const Bucket> buckets = buckets_by_name();
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    if (ledger.difference_ns(buckets[i]) != 0) {
+      add(bucket_in_words(buckets[i]), ledger.sides_of(buckets[i]), fmt::format("buckets[{}].", i));
+    }
+    const std::vector<KindChange>& kinds = ledger.kinds_of(buckets[i]);
+    for (std::size_t k = 0; buckets[i] == Bucket::kLaunchLate && k < kinds.size(); ++k) {
+      if (kinds[k].difference_ns() != 0) {
+        add("- " + kind_in_words(word_of(kinds[k].kind)), kinds[k],
+            fmt::format("buckets[{}].kinds[{}].", i, k));
       }
     }
   }
+  add("= window", {ledger.base.window_ns, ledger.candidate.window_ns}, "").is_sum = true;
 }
 
-ReportRow kernel_row(const KernelChange& row, std::size_t place) {
-  const std::string key = fmt::format("kernels[{}].", place);
-  const KernelAmount& named = row.named();
-  const bool is_swapped = row.kind == KernelChange::Kind::kSwapped;
-  return {{difference_of(row.difference_ns(), key + "difference_ns"),
-           difference_of(row.launches_ns, key + "launches_ns"),
-           difference_of(row.duration_ns, key + "duration_ns"),
-           calls_of(row),
-           text_value(std::string(kind_name(row.kind)) +
-                      (row.has_other_shapes() ? ", other shapes" : "")),
-           {named.family, CellFormat::kText, key + "family"},
-           {named.stage.text(), CellFormat::kName, key + "stage"},
-           {named.device, CellFormat::kText, key + "device"},
-           text_value(sureness(row)),
-           {named.short_name + (is_swapped ? " -> " + row.candidate.short_name : ""),
-            CellFormat::kName, key + "kernel"}},
-          "",
-          false};
+ChangeColumns<KernelChange> kernel_columns() {
+  using C = KernelChange;
+  return {
+      {{"difference", "difference_ns", CellFormat::kDifference, true}, &C::difference_ns},
+      {{"by launches", "launches_ns", CellFormat::kDifference}, &C::calls_ns},
+      {{"by duration", "duration_ns", CellFormat::kDifference}, &C::duration_ns},
+      {{"calls", "calls", CellFormat::kCount}, calls_of<C>},
+      {{"what", "kind", CellFormat::kText},
+       [](const C& row) {
+         return kind_name(row.kind) + std::string(row.has_other_shapes() ? ", other shapes" : "");
+       }},
+      {{"family", "family", CellFormat::kText}, [](const C& row) { return row.named().family; }},
+      {{"stage", "stage", CellFormat::kName},
+       [](const C& row) { return row.named().stage.text(); }},
+      {{"GPU", "device", CellFormat::kText}, [](const C& row) { return row.named().device; }},
+      {{"significant", "p", CellFormat::kText}, sureness<C>},
+      {{"kernel", "kernel", CellFormat::kName, false, true}, [](const C& row) {
+         const bool is_swapped = row.kind == C::Kind::kSwapped;
+         return row.named().short_name + (is_swapped ? " -> " + row.candidate.short_name : "");
+       }}};
 }
 
 // Whether two ledgers have the same times, to a thousandth of the longer one.
-bool are_alike(const LedgerAmount& a, const LedgerAmount& b) {
+bool are_alike(const LedgerRow& a, const LedgerRow& b) {
   constexpr std::int64_t kParts = 1000;
   const std::int64_t most_ns = std::max(a.window_ns, b.window_ns) / kParts;
   const auto is_near = [&](std::int64_t x, std::int64_t y) { return std::abs(x - y) <= most_ns; };
   return is_near(a.window_ns, b.window_ns) &&
-         std::ranges::equal(a.buckets_ns, b.buckets_ns, [&](const auto& one, const auto& other) {
-           return one.first == other.first && is_near(one.second, other.second);
-         });
+         std::ranges::equal(a.buckets_ns, b.buckets_ns, is_near);
 }
 
 // The stage that fills the whole recording, so that a row of the recording says nothing new;
@@ -103,13 +115,8 @@ const LedgerChange* same_stage(const Comparison& comparison, const LedgerChange&
 
 }  // namespace
 
-std::string bucket_in_words(const std::string& bucket) {
-  return bucket == "launch_late" ? "waiting for the CPU" : std::string(bucket_label(bucket));
-}
-
 TotalChange kernel_total(const Comparison& comparison) {
-  return {comparison.base_kernel_ns, comparison.candidate_kernel_ns,
-          sum_of_differences(comparison.kernels)};
+  return {comparison.kernel_time, sum_of_differences(comparison.kernels)};
 }
 
 Section families_section(const Comparison& comparison) {
@@ -132,16 +139,9 @@ Section buckets_section(const Comparison& comparison) {
   Section section;
   section.id = "where";
   section.title = "Where the difference is, by bucket";
-  ReportTable table;
-  table.columns = {{"stage", "stage", CellFormat::kName},
-                   {"GPU", "device", CellFormat::kText},
-                   {"bucket", "bucket", CellFormat::kText, false, true},
-                   {"base", "base_ns", CellFormat::kDuration},
-                   {"candidate", "candidate_ns", CellFormat::kDuration},
-                   {"difference", "difference_ns", CellFormat::kDifference, true}};
+  ReportTable table = empty_table(ledger_columns());
   for (std::size_t i = 0; i < comparison.ledgers.size(); ++i) {
     const LedgerChange& ledger = comparison.ledgers[i];
-    const std::string ledger_key = fmt::format("ledgers[{}].", i);
     // The stage `all` is the capture by another name.
     if (ledger.base.stage.kind == RowKind::kUnmarked) {
       continue;
@@ -152,20 +152,7 @@ Section buckets_section(const Comparison& comparison) {
                                           printable_name(same->base.stage.text())));
       continue;
     }
-    for (std::size_t j = 0; j < ledger.base.buckets_ns.size(); ++j) {
-      const auto& [name, base_ns] = ledger.base.buckets_ns[j];
-      const PartChange bucket{name, base_ns, ledger.candidate.buckets_ns[j].second};
-      if (bucket.difference_ns() != 0) {
-        table.rows.push_back(
-            bucket_row(ledger, ledger_key, bucket, fmt::format("{}buckets[{}].", ledger_key, j)));
-      }
-      if (name == "launch_late") {
-        add_kinds(ledger, ledger_key, j, table);
-      }
-    }
-    table.rows.push_back(bucket_row(ledger, ledger_key,
-                                    {"= window", ledger.base.window_ns, ledger.candidate.window_ns},
-                                    ledger_key));
+    add_ledger(ledger, fmt::format("ledgers[{}].", i), table);
   }
   if (table.rows.empty()) {
     section.missing =
@@ -186,18 +173,9 @@ Section moved_section(const Comparison& comparison, std::size_t top) {
     section.missing = "n/a (no kernels were recorded)";
     return section;
   }
-  ReportTable table;
-  table.columns = {{"difference", "difference_ns", CellFormat::kDifference, true},
-                   {"by launches", "launches_ns", CellFormat::kDifference},
-                   {"by duration", "duration_ns", CellFormat::kDifference},
-                   {"calls", "calls", CellFormat::kCount},
-                   {"what", "kind", CellFormat::kText},
-                   {"family", "family", CellFormat::kText},
-                   {"stage", "stage", CellFormat::kName},
-                   {"GPU", "device", CellFormat::kText},
-                   {"significant", "p", CellFormat::kText},
-                   {"kernel", "kernel", CellFormat::kName, false, true}};
-  const std::int64_t shown_ns = add_moved(comparison.kernels, top, kernel_row, table);
+  ReportTable table = empty_table(kernel_columns());
+  const std::int64_t shown_ns =
+      add_moved(kernel_columns(), comparison.kernels, "kernels", top, table);
   const TotalChange total = kernel_total(comparison);
   section.notes.push_back(
       fmt::format("{} of {} rows: {} of {}. All rows sum to the difference{}.", table.rows.size(),
@@ -211,7 +189,7 @@ Section moved_section(const Comparison& comparison, std::size_t top) {
   section.notes.push_back(median_note(comparison));
   section.tables.push_back(std::move(table));
   if (!is_tested(comparison)) {
-    drop_sureness(section.tables.back());
+    drop_column("p", section.tables.back());
   }
   return section;
 }

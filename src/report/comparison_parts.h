@@ -14,12 +14,9 @@
 namespace gpuwhy {
 
 // A total, and how much of its difference the rows of a table account for.
-struct TotalChange {
-  std::int64_t base_ns = 0;
-  std::int64_t candidate_ns = 0;
+struct TotalChange : TimeChange {
   std::int64_t rows_ns = 0;
 
-  std::int64_t difference_ns() const { return candidate_ns - base_ns; }
   std::int64_t not_in_rows_ns() const { return difference_ns() - rows_ns; }
 };
 TotalChange kernel_total(const Comparison& comparison);
@@ -33,22 +30,21 @@ std::string measured_change(const Comparison& comparison);
 std::string cause_sentence(const Comparison& comparison);
 // How much came true of what a finding of the base promised; empty unless that is sure.
 std::string promise_sentence(const Comparison& comparison);
-// The first metric that decides and was measured on both sides; nullptr: none.
-const MetricChange* first_gate(const Comparison& comparison);
-// The stage that a metric is the time of; else the recording.
-RowName stage_of_metric(const std::string& key);
-bool has_fact(const Comparison& comparison, const char* name);
 // What the change is worth at the price of a GPU-hour; empty without one.
 std::string worth_sentence(const Comparison& comparison);
+// These, as far as they are known, and the waits that moved.
+std::vector<std::string> told_sentences(const Comparison& comparison);
 // How many steps of one run are shorter than those of the other; empty if they cannot be paired.
 std::string paired_sentence(const Comparison& comparison);
 // When both sides were recorded; empty if that is not known of every run.
 std::string dates_sentence(const Comparison& comparison);
+// "a is the same run as b and counts once"; empty: every run was given once.
+std::string repeated_words(const std::vector<RepeatedRun>& repeated);
 // "Waiting moved from cuda:0 to cuda:1 (communication only): ..."
 std::string moved_wait_text(const MovedWait& row);
 // A bucket as comparisons call it. Baselines do not keep what the CPU did instead, so that waiting
 // for it is one bucket here.
-std::string bucket_in_words(const std::string& bucket);
+std::string bucket_in_words(Bucket bucket);
 // A part of it, by what the CPU did: "CPU did other work" for host_work.
 std::string kind_in_words(const std::string& kind);
 // "5 runs of the base, 5 of the candidate."
@@ -68,9 +64,13 @@ ReportValue text_value(std::string text);
 CellFormat metric_unit(const MetricChange& metric);
 // The limit of a metric that decides: "at most 12.0 ms", "+5 %"; empty if it does not.
 std::string gate_limit_text(const MetricChange& metric);
-// What is known of a change that is below its limit: "within budget", "below 1 %", "within noise".
-enum class SmallChange { kNoise, kLonger, kShorter, kInBudget, kInLimit };
-SmallChange small_change(const MetricChange& metric);
+// What is known of a change that is below its limit, in a cell, in large letters and in a sentence.
+struct SmallChangeWords {
+  std::string cell;
+  std::string tile;
+  std::string sentence;
+};
+SmallChangeWords small_change_words(const MetricChange& metric);
 // Within noise is said in words, never shown as a change.
 std::string metric_judgement(const MetricChange& metric);
 

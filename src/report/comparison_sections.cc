@@ -4,6 +4,7 @@
 //
 // The attribution of the difference is in comparison_parts.cc.
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +12,7 @@
 #include "base/text.h"
 #include "report/comparison.h"
 #include "report/comparison_parts.h"
+#include "report/comparison_tables.h"
 
 namespace gpuwhy {
 
@@ -32,49 +34,41 @@ CellFormat metric_unit(const MetricChange& metric) {
                                    : CellFormat::kSmallRatio;
 }
 
-SmallChange small_change(const MetricChange& metric) {
-  if (metric.is_within_limit) {
-    return SmallChange::kInLimit;
-  }
-  if (metric.has_change_budget) {
-    return SmallChange::kInBudget;
-  }
-  const bool is_up = metric.ratio_low.value_or(0) > 1;
-  const bool is_down = metric.ratio_high.value_or(2) < 1;
-  if (!is_up && !is_down) {
-    return SmallChange::kNoise;
-  }
-  return is_up != metric.is_larger_better ? SmallChange::kLonger : SmallChange::kShorter;
-}
-
 namespace {
 
 std::string change_limit_text(const MetricChange& metric) {
   return fmt::format("{}{:g} %", metric.is_larger_better ? "-" : "+", metric.limit_fraction * 100);
 }
 
-// Agrees with the interval beside it: one without 0 in it is a change, if a small one.
-std::string small_change_text(const MetricChange& metric) {
-  const char* worse = metric.is_larger_better ? "lower" : "longer";
-  const char* better = metric.is_larger_better ? "higher" : "shorter";
-  switch (small_change(metric)) {
-    case SmallChange::kInLimit:
-      return metric.reason;
-    case SmallChange::kInBudget:
-      return fmt::format("within budget ({}, limit {})",
-                         shown({metric.ratio.value_or(1), CellFormat::kRatio, ""}),
-                         change_limit_text(metric));
-    case SmallChange::kLonger:
-      return fmt::format("{}, by less than {:g} %", worse, metric.limit_fraction * 100);
-    case SmallChange::kShorter:
-      return fmt::format("{}, not surely by {:g} %", better, metric.limit_fraction * 100);
-    case SmallChange::kNoise:
-      break;
-  }
-  return "no significant change";
-}
-
 }  // namespace
+
+SmallChangeWords small_change_words(const MetricChange& metric) {
+  const std::string limit = fmt::format("{:g} %", metric.limit_fraction * 100);
+  if (metric.is_within_limit) {
+    return {metric.reason, "within its limit", "That is within its limit."};
+  }
+  if (metric.has_change_budget) {
+    return {fmt::format("within budget ({}, limit {})",
+                        shown({metric.ratio.value_or(1), CellFormat::kRatio, ""}),
+                        change_limit_text(metric)),
+            "within budget", fmt::format("That is within its budget of {}.", limit)};
+  }
+  // Agrees with the interval beside it: one without 0 in it is a change, if a small one.
+  const bool is_up = metric.ratio_low.value_or(0) > 1;
+  const bool is_down = metric.ratio_high.value_or(2) < 1;
+  if (!is_up && !is_down) {
+    return {"no significant change", "within noise", "That is no more than chance explains."};
+  }
+  const bool is_rate = metric.is_larger_better;
+  if (is_up != is_rate) {
+    return {fmt::format("{}, by less than {}", is_rate ? "lower" : "longer", limit),
+            "less than " + limit,
+            fmt::format("That is less than the {} that would matter.", limit)};
+  }
+  return {fmt::format("{}, not surely by {}", is_rate ? "higher" : "shorter", limit),
+          is_rate ? "no lower" : "no longer than before",
+          fmt::format("It is no worse; whether it is better by {} is not certain.", limit)};
+}
 
 std::string gate_limit_text(const MetricChange& metric) {
   if (!metric.is_gated) {
@@ -91,7 +85,7 @@ std::string gate_limit_text(const MetricChange& metric) {
 
 std::string metric_judgement(const MetricChange& metric) {
   if (metric.change == Change::kSame) {
-    return small_change_text(metric);
+    return small_change_words(metric).cell;
   }
   // A value beyond its limit need not be worse than before.
   const char* word = metric.change != Change::kWorse ? change_name(metric.change)
@@ -126,15 +120,7 @@ Section verdict_section(const Comparison& comparison) {
     section.paragraphs.push_back(verdict);
   }
   section.paragraphs.push_back(measured_change(comparison));
-  for (const std::string& sentence :
-       {cause_sentence(comparison), promise_sentence(comparison), worth_sentence(comparison)}) {
-    if (!sentence.empty()) {
-      section.paragraphs.push_back(sentence);
-    }
-  }
-  for (const MovedWait& row : comparison.moved_waits) {
-    section.paragraphs.push_back(moved_wait_text(row));
-  }
+  std::ranges::move(told_sentences(comparison), std::back_inserter(section.paragraphs));
   if (!is_refused) {
     section.paragraphs.push_back(verdict);
   }
@@ -145,71 +131,68 @@ Section verdict_section(const Comparison& comparison) {
 }  // namespace
 
 Section fingerprint_section(const Comparison& comparison) {
+  using F = FactDifference;
+  const ChangeColumns<F> columns = {
+      {{"fact", "fact", CellFormat::kText, false, true}, &F::fact},
+      {{"effect", "breaks", CellFormat::kText},
+       [](const F& row) { return row.breaks ? "not comparable" : "shown"; }},
+      {{"base", "base", CellFormat::kName}, &F::base},
+      {{"candidate", "candidate", CellFormat::kName}, &F::candidate},
+      {{"why", "sentence", CellFormat::kText}, &F::sentence}};
   Section section;
   section.id = "fingerprint";
   section.title = "What differs in the workload";
-  ReportTable table;
-  table.columns = {{"fact", "fact", CellFormat::kText, false, true},
-                   {"effect", "breaks", CellFormat::kText},
-                   {"base", "base", CellFormat::kName},
-                   {"candidate", "candidate", CellFormat::kName},
-                   {"why", "sentence", CellFormat::kText}};
-  std::size_t place = 0;
-  for (const FactDifference& row : comparison.facts) {
-    const std::string key = fmt::format("fingerprint[{}].", place++);
-    table.rows.push_back({{text_value(row.fact),
-                           text_value(row.breaks ? "not comparable" : "shown"),
-                           {row.base, CellFormat::kName, key + "base"},
-                           {row.candidate, CellFormat::kName, key + "candidate"},
-                           text_value(row.sentence)},
-                          "",
-                          false});
-  }
-  if (table.rows.empty()) {
+  if (comparison.facts.empty()) {
     section.paragraphs.emplace_back(
         "GPU, model, inputs and command are the same, as far as they were recorded.");
-  } else {
-    section.tables.push_back(std::move(table));
+    return section;
+  }
+  section.tables.push_back(empty_table(columns));
+  for (const FactDifference& row : comparison.facts) {
+    add_row(columns, row, "", section.tables.back());
   }
   return section;
 }
 
 namespace {
 
-ReportRow metric_row(const MetricChange& row, std::size_t place) {
-  const std::string key = fmt::format("metrics[{}].", place);
-  return {{text_value(row.is_gated ? "gate" : ""),
-           {cell_of(row.base), metric_unit(row), key + "base"},
-           {cell_of(row.candidate), metric_unit(row), key + "candidate"},
-           {cell_of(row.ratio), CellFormat::kRatio, key + "ratio"},
-           text_value(gate_limit_text(row)),
-           {interval_text(row), CellFormat::kRate, ""},
-           {row.p ? fmt::format("{:.2g}", *row.p) : "n/a", CellFormat::kRate, ""},
-           {metric_label(row.key), CellFormat::kName, key + "key"},
-           text_value(metric_judgement(row))},
-          "",
-          false};
+// Adds a metric; its values are shown by its unit.
+void add_metric(const ChangeColumns<MetricChange>& columns, const Comparison& comparison,
+                std::size_t place, ReportTable& table) {
+  const MetricChange& row = comparison.metrics[place];
+  ReportRow& made = add_row(columns, row, fmt::format("metrics[{}].", place), table);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (table.columns[i].unit == CellFormat::kDuration) {
+      made.cells[i].unit = metric_unit(row);
+    }
+  }
 }
 
 }  // namespace
 
 ReportTable metrics_table(const Comparison& comparison, const MetricFilter& keep) {
-  ReportTable table;
-  table.columns = {{"role", "gated", CellFormat::kText},
-                   {"base", "base", CellFormat::kDuration},
-                   {"candidate", "candidate", CellFormat::kDuration},
-                   {"change", "ratio", CellFormat::kRatio},
-                   {"limit", "limit_fraction", CellFormat::kText},
-                   {"interval (level)", "ratio_low", CellFormat::kRate},
-                   {"p", "p", CellFormat::kRate},
-                   {"metric", "key", CellFormat::kName, false, true},
-                   {"judged", "change", CellFormat::kText}};
+  using M = MetricChange;
+  const ChangeColumns<M> columns = {
+      {{"role", "gated", CellFormat::kText},
+       [](const M& row) { return row.is_gated ? "gate" : ""; }},
+      {{"base", "base", CellFormat::kDuration}, [](const M& row) { return cell_of(row.base); }},
+      {{"candidate", "candidate", CellFormat::kDuration},
+       [](const M& row) { return cell_of(row.candidate); }},
+      {{"change", "ratio", CellFormat::kRatio}, [](const M& row) { return cell_of(row.ratio); }},
+      {{"limit", "limit_fraction", CellFormat::kText}, gate_limit_text},
+      {{"interval (level)", "ratio_low", CellFormat::kRate}, interval_text},
+      {{"p", "p", CellFormat::kRate},
+       [](const M& row) { return row.p ? fmt::format("{:.2g}", *row.p) : "n/a"; }},
+      {{"metric", "key", CellFormat::kName, false, true},
+       [](const M& row) { return metric_label(row.key); }},
+      {{"judged", "change", CellFormat::kText}, metric_judgement}};
+  ReportTable table = empty_table(columns);
   // Gated metrics first. The place is the index in the document, so it counts in both rounds.
   for (const bool gated : {true, false}) {
     for (std::size_t i = 0; i < comparison.metrics.size(); ++i) {
       const MetricChange& row = comparison.metrics[i];
       if (row.is_gated == gated && keep(row)) {
-        table.rows.push_back(metric_row(row, i));
+        add_metric(columns, comparison, i, table);
       }
     }
   }
@@ -265,25 +248,20 @@ Section metrics_section(const Comparison& comparison, bool has_all) {
 }
 
 Section limits_section(const Comparison& comparison) {
+  using M = MetricChange;
+  const ChangeColumns<M> columns = {{{"median", "candidate", CellFormat::kDuration},
+                                     [](const M& row) { return cell_of(row.candidate); }},
+                                    {{"limit", "limit", CellFormat::kText}, limit_text},
+                                    {{"metric", "key", CellFormat::kName, false, true},
+                                     [](const M& row) { return metric_label(row.key); }},
+                                    {{"judged", "change", CellFormat::kText}, metric_judgement}};
   Section section;
   section.id = "metrics";
   section.title = "Values and their limits";
-  ReportTable table;
-  table.columns = {{"median", "candidate", CellFormat::kDuration},
-                   {"limit", "limit", CellFormat::kText},
-                   {"metric", "key", CellFormat::kName, false, true},
-                   {"judged", "change", CellFormat::kText}};
+  section.tables.push_back(empty_table(columns));
   for (std::size_t i = 0; i < comparison.metrics.size(); ++i) {
-    const MetricChange& row = comparison.metrics[i];
-    const std::string key = fmt::format("metrics[{}].", i);
-    table.rows.push_back({{{cell_of(row.candidate), metric_unit(row), key + "candidate"},
-                           text_value(limit_text(row)),
-                           {metric_label(row.key), CellFormat::kName, key + "key"},
-                           text_value(metric_judgement(row))},
-                          "",
-                          false});
+    add_metric(columns, comparison, i, section.tables.back());
   }
-  section.tables.push_back(std::move(table));
   return section;
 }
 

@@ -4,68 +4,80 @@
 #include "report/comparison_tables.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "base/text.h"
 
 namespace gpuwhy {
 
-ReportValue difference_of(std::int64_t difference_ns, std::string key) {
-  return {difference_ns, CellFormat::kDifference, std::move(key)};
+namespace {
+
+// A row that is none of the array: `value` gives what it has in a column, by its field.
+template <typename ValueOf>
+ReportRow& add_other(const std::string& name, const ValueOf& value, ReportTable& table) {
+  ReportRow& row = table.rows.emplace_back();
+  for (const ReportColumn& column : table.columns) {
+    const bool is_time =
+        column.unit == CellFormat::kDifference || column.unit == CellFormat::kDuration;
+    const std::optional<ReportValue> known = value(column.field);
+    row.cells.push_back(column.is_name ? text_value(name)
+                        : known        ? ReportValue{known->value, column.unit, known->key}
+                                : ReportValue{"", is_time ? column.unit : CellFormat::kText, ""});
+  }
+  return row;
 }
 
-ReportValue duration_of(std::int64_t duration_ns, std::string key) {
-  return {duration_ns, CellFormat::kDuration, std::move(key)};
+}  // namespace
+
+void add_rest(const std::string& name, std::int64_t difference_ns, const std::string& key,
+              ReportTable& table) {
+  add_other(
+      name,
+      [&](const std::string& field) {
+        return field == "difference_ns" ? std::optional(ReportValue{difference_ns, {}, key})
+                                        : std::nullopt;
+      },
+      table);
 }
 
-ReportValue no_value(CellFormat unit) {
-  return {"", unit, ""};
+void add_others(std::size_t num_rows, const char* one, const char* several,
+                std::int64_t difference_ns, ReportTable& table) {
+  if (num_rows > 0) {
+    add_rest(fmt::format("{} {}", num_rows, num_rows == 1 ? one : several), difference_ns, "",
+             table);
+  }
+}
+
+void add_sum(const TimeChange& whole, const std::string& key, ReportTable& table) {
+  const auto value = [&](const std::string& field) {
+    return field == "difference_ns"
+               ? std::optional(ReportValue{whole.difference_ns(), {}, key + field})
+           : field == "base_ns" ? std::optional(ReportValue{whole.base_ns, {}, key + field})
+           : field == "candidate_ns"
+               ? std::optional(ReportValue{whole.candidate_ns, {}, key + field})
+               : std::nullopt;
+  };
+  add_other("= all", value, table).is_sum = true;
 }
 
 ReportTable parts_table(const std::vector<PartChange>& parts, const std::string& array,
                         const std::string& name, const TotalChange& total,
                         const std::string& total_key, const char* rest) {
   constexpr std::size_t kMost = 12;
-  ReportTable table;
-  table.columns = {{name, name, CellFormat::kText, false, true},
-                   {"difference", "difference_ns", CellFormat::kDifference, true},
-                   {"base", "base_ns", CellFormat::kDuration},
-                   {"candidate", "candidate_ns", CellFormat::kDuration}};
-  std::int64_t others_ns = 0;
-  std::size_t others = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const PartChange& part = parts[i];
-    const std::string key = fmt::format("{}[{}].", array, i);
-    if (part.difference_ns() != 0 && table.rows.size() < kMost) {
-      table.rows.push_back({{{part.name, CellFormat::kText, key + name},
-                             difference_of(part.difference_ns(), key + "difference_ns"),
-                             duration_of(part.base_ns, key + "base_ns"),
-                             duration_of(part.candidate_ns, key + "candidate_ns")},
-                            "",
-                            false});
-    } else {
-      others_ns += part.difference_ns();
-      ++others;
-    }
+  const ChangeColumns<PartChange> columns = {
+      {{name, name, CellFormat::kText, false, true}, &PartChange::name},
+      {{"difference", "difference_ns", CellFormat::kDifference, true}, &PartChange::difference_ns},
+      {{"base", "base_ns", CellFormat::kDuration}, &PartChange::base_ns},
+      {{"candidate", "candidate_ns", CellFormat::kDuration}, &PartChange::candidate_ns}};
+  ReportTable table = empty_table(columns);
+  const std::int64_t shown_ns = add_moved(columns, parts, array, kMost, table);
+  const std::int64_t sum_ns = sum_of_differences(parts);
+  add_others(parts.size() - table.rows.size(), "other", "others", sum_ns - shown_ns, table);
+  if (total.difference_ns() != sum_ns) {
+    add_rest(rest, total.difference_ns() - sum_ns, "", table);
   }
-  const auto add = [&](const std::string& label, std::int64_t difference_ns) {
-    table.rows.push_back({{text_value(label), difference_of(difference_ns),
-                           no_value(CellFormat::kDuration), no_value(CellFormat::kDuration)},
-                          "",
-                          false});
-  };
-  if (others > 0) {
-    add(fmt::format("{} {}", others, others == 1 ? "other" : "others"), others_ns);
-  }
-  if (const std::int64_t rest_ns = total.difference_ns() - sum_of_differences(parts);
-      rest_ns != 0) {
-    add(rest, rest_ns);
-  }
-  table.rows.push_back(
-      {{text_value("= all"), difference_of(total.difference_ns(), total_key + "difference_ns"),
-        duration_of(total.base_ns, total_key + "base_ns"),
-        duration_of(total.candidate_ns, total_key + "candidate_ns")},
-       "",
-       true});
+  add_sum(total, total_key, table);
   return table;
 }
 
@@ -83,21 +95,13 @@ void drop_column(std::string_view field, ReportTable& table) {
   }
 }
 
-void drop_sureness(ReportTable& table) {
-  drop_column("p", table);
-}
-
 void add_pace_note(const Comparison& comparison, Section& section) {
-  if (comparison.pace && comparison.pace->work_ratio < 1) {
+  if (comparison.pace) {
+    const double ratio = comparison.pace->work_ratio;
     section.notes.push_back(fmt::format(
-        "The candidate did {:.1f} % less work in the same time, so less time in a row is "
-        "not more speed.",
-        (1 - comparison.pace->work_ratio) * 100));
-  } else if (comparison.pace) {
-    section.notes.push_back(fmt::format(
-        "The candidate did {:.1f} % more work in the same time, so more time in a row is "
-        "not less speed.",
-        (comparison.pace->work_ratio - 1) * 100));
+        "The candidate did {:.1f} % {} work in the same time, so {} time in a row is not {} speed.",
+        std::abs(ratio - 1) * 100, ratio < 1 ? "less" : "more", ratio < 1 ? "less" : "more",
+        ratio < 1 ? "more" : "less"));
   }
 }
 

@@ -18,6 +18,7 @@
 #include "base/json_path.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "compare/decision.h"
 #include "report/member_table.h"
 #include "report/section_parts.h"
 #include "report/speed.h"
@@ -27,27 +28,40 @@
 namespace gpuwhy {
 namespace {
 
-// How a metric is judged.
+// How a metric is judged, the stage whose lengths it is made of, and the one it is the time of.
 struct MetricForm {
   const char* unit = "ns";
   bool is_larger_better = false;
   bool is_gated = false;
+  std::string steps = {};
+  RowName stage = {RowKind::kRecording};
 };
 
+// A comparison prints what another program may have written.
+RowName printable_row(const RowName& row) {
+  return {row.kind, printable(row.stage)};
+}
+
 void add_metric(std::string key, const std::optional<double>& value, const MetricForm& form,
-                RunSummary& run, const std::string& steps = "") {
+                RunSummary& run) {
   if (value) {
-    run.metrics.push_back(
-        {std::move(key), form.unit, *value, form.is_larger_better, form.is_gated, steps});
+    // All of the work of a recording without marks is one stage.
+    run.metrics.push_back({std::move(key), form.unit, *value, form.is_larger_better, form.is_gated,
+                           form.steps,
+                           form.stage.kind == RowKind::kUnmarked ? RowName{RowKind::kRecording}
+                                                                 : printable_row(form.stage)});
   }
 }
 
 // A member of a row of metrics.json, by its path there.
 template <typename Row, typename... Members>
-void add_member(const std::string& row_path, const Row& row, const MetricForm& form,
-                RunSummary& run, const std::string& steps, Members... members) {
+void add_member(const std::string& row_path, const Row& row, MetricForm form, RunSummary& run,
+                Members... members) {
+  if constexpr (requires { row.stage; }) {
+    form.stage = row.stage;
+  }
   const ReportValue value{cell_at(&row, members...), CellFormat::kText, ""};
-  add_metric(row_path + "." + path_of<Row>(members...), value.number(), form, run, steps);
+  add_metric(row_path + "." + path_of<Row>(members...), value.number(), form, run);
 }
 
 MetricForm form_of_path(const std::string& key) {
@@ -75,11 +89,6 @@ std::string step_stage(const Results& metrics) {
   return has_steps ? "decode_step" : "decode";
 }
 
-// A comparison prints what another program may have written.
-RowName printable_row(const RowName& row) {
-  return {row.kind, printable(row.stage)};
-}
-
 // Calls `add` with each row and its path.
 template <typename Row, typename Add>
 void for_each_row(const MetricRows<Row>& array, const Add& add) {
@@ -88,24 +97,26 @@ void for_each_row(const MetricRows<Row>& array, const Add& add) {
   }
 }
 
-// Metrics that decide if they were measured; returns whether there are any.
+// Results that decide if they were measured; returns whether there are any.
 bool add_aggregates(const Results& metrics, RunSummary& run) {
   const Latencies& aggregates = metrics.aggregates;
-  const MetricForm gate{"ns", false, true};
   // Durations in the recording are not those of the pass without a profiler.
   const bool is_recorded = aggregates.source == "the recording";
-  const auto add = [&](const MetricForm& form, const std::string& steps, auto... members) {
-    add_member("aggregates", aggregates, form, run, is_recorded ? steps : "", members...);
+  const auto add = [&](const MetricForm& form, auto... members) {
+    add_member("aggregates", aggregates, form, run, members...);
   };
   using A = Latencies;
-  add(gate, "prefill", &A::ttft, &Latency::p50_ns);
-  add(gate, step_stage(metrics), &A::tpot, &Latency::p50_ns);
+  add({"ns", false, true, is_recorded ? "prefill" : "", row_name("prefill")}, &A::ttft,
+      &Latency::p50_ns);
+  const MetricForm of_token{"ns", false, true, is_recorded ? step_stage(metrics) : "",
+                            row_name("decode")};
+  add(of_token, &A::tpot, &Latency::p50_ns);
   const bool has_gate = !run.metrics.empty();
   // A program without marks is judged by its whole length.
   const bool has_stages = metrics.baseline && !metrics.baseline->empty();
-  add(has_gate || has_stages || !metrics.kernels.empty() ? MetricForm() : gate, "", &A::program_ns);
-  add({}, "", &A::tpot, &Latency::p99_ns);
-  add({"1/s", true, false}, "", &A::decode_tokens_per_s);
+  add({"ns", false, !has_gate && !has_stages && metrics.kernels.empty()}, &A::program_ns);
+  add({"ns", false, false, "", of_token.stage}, &A::tpot, &Latency::p99_ns);
+  add({"1/s", true, false}, &A::decode_tokens_per_s);
   return has_gate;
 }
 
@@ -116,7 +127,7 @@ void add_requests(const Results& metrics, RunSummary& run) {
   }
   using S = RequestsSummary;
   const auto add = [&](const MetricForm& form, auto... members) {
-    add_member("requests", *metrics.requests, form, run, "", members...);
+    add_member("requests", *metrics.requests, form, run, members...);
   };
   for (const auto member : {&S::ttft, &S::itl}) {
     add({}, member, &RequestTimes::p50_ns);
@@ -139,24 +150,25 @@ void add_metrics(const Results& metrics, RunSummary& run) {
   add_requests(metrics, run);
   const bool has_baseline = metrics.baseline && !metrics.baseline->empty();
   for_each_row(rows_at(metrics, &Results::baseline), [&](const StageTimes& row, const auto& path) {
-    add_member(path, row, {"ns", false, !has_gate}, run, "", &StageTimes::p50_ns);
+    add_member(path, row, {"ns", false, !has_gate}, run, &StageTimes::p50_ns);
   });
   for_each_row(rows_at(metrics, &Results::stages), [&](const StageRow& row, const auto& path) {
     const bool is_gated = !has_gate && !has_baseline && !row.is_nested;
     // The steps of a run are periods where there are any, and these are not what a mark lasts.
     const auto steps = std::ranges::find(metrics.steps, row.stage, &StepRow::stage);
     const bool has_periods = steps != metrics.steps.end() && are_periods(*steps);
-    add_member(path, row, {"ns", false, is_gated}, run,
-               has_periods ? "" : printable(row.stage.text()), &StageRow::median_ns);
-    add_member(path, row, {}, run, "", &StageRow::kernel_ns);
+    add_member(path, row, {"ns", false, is_gated, has_periods ? "" : printable(row.stage.text())},
+               run, &StageRow::median_ns);
+    add_member(path, row, {}, run, &StageRow::kernel_ns);
   });
   // These decide where marks end before the GPU work does: see choose_deciding_times().
   for (const StepRow& row : metrics.steps) {
     if (row.stage.kind != RowKind::kUnmarked) {
-      const std::string path = fmt::format("steps[stage={}]", printable(row.stage.text()));
-      add_member(path, row, {}, run, are_periods(row) ? printable(row.stage.text()) : "",
+      const std::string stage = printable(row.stage.text());
+      const std::string path = fmt::format("steps[stage={}]", stage);
+      add_member(path, row, {"ns", false, false, are_periods(row) ? stage : ""}, run,
                  &StepRow::period_median_ns);
-      add_member(path, row, {}, run, "", &StepRow::gpu_window_median_ns);
+      add_member(path, row, {}, run, &StepRow::gpu_window_median_ns);
     }
   }
   // Without marks, passes of the model are the steps there are: a recording that a clock ended has
@@ -166,21 +178,21 @@ void add_metrics(const Results& metrics, RunSummary& run) {
                [&](const PassRow& row, const auto& path) {
                  const bool is_gated =
                      !has_gate && !has_baseline && !run.is_marked && row.num_passes >= kLeastPasses;
-                 add_member(path, row, {"ns", false, is_gated}, run, "", &PassRow::period_ns);
+                 add_member(path, row, {"ns", false, is_gated}, run, &PassRow::period_ns);
                });
-  for_each_row(rows_at(metrics, &Results::efficiency, &Efficiency::stages),
-               [&](const StageEfficiency& row, const auto& path) {
-                 for (const auto ratio : {&StageEfficiency::mfu, &StageEfficiency::mbu}) {
-                   add_member(path, row, {"fraction", true, false}, run, "", ratio,
-                              &TwoClocks::wall_fraction);
-                 }
-               });
+  for_each_row(
+      rows_at(metrics, &Results::efficiency, &Efficiency::stages),
+      [&](const StageEfficiency& row, const auto& path) {
+        for (const auto ratio : {&StageEfficiency::mfu, &StageEfficiency::mbu}) {
+          add_member(path, row, {"fraction", true, false}, run, ratio, &TwoClocks::wall_fraction);
+        }
+      });
   for_each_row(rows_at(metrics, &Results::ledgers), [&](const LedgerRow& row, const auto& path) {
-    add_member(path, row, {}, run, "", &LedgerRow::window_ns);
+    add_member(path, row, {}, run, &LedgerRow::window_ns);
     const std::string buckets = path + "." + path_of<LedgerRow>(&LedgerRow::buckets_ns);
     for (std::size_t i = 0; i < kNumBuckets; ++i) {
       add_metric(fmt::format("{}.{}", buckets, kBucketNames[i]),
-                 static_cast<double>(row.buckets_ns[i]), {}, run);
+                 static_cast<double>(row.buckets_ns[i]), {"ns", false, false, "", row.stage}, run);
     }
   });
 }
@@ -256,35 +268,6 @@ void add_facts(const Results& metrics, const Json& inputs, RunSummary& run) {
   };
 }
 
-void add_stages(const Results& metrics, RunSummary& run) {
-  const auto is_host_ahead = [&](const StageRow& row) {
-    const auto steps = std::ranges::find(metrics.steps, row.stage, &StepRow::stage);
-    return steps != metrics.steps.end() && steps->gpu_work_median_ns.value_or(0) > row.median_ns;
-  };
-  for (const StageRow& row : metrics.stages) {
-    const std::optional<StepTime> step = step_time(metrics, row);
-    run.stages.push_back(
-        {printable_row(row.stage), row.num_instances, row.kernel_ns, row.tokens, is_host_ahead(row),
-         step && row.stage.kind != RowKind::kUnmarked ? step->key : std::string()});
-  }
-  if (metrics.stages.empty() && metrics.baseline) {
-    for (const StageTimes& row : *metrics.baseline) {
-      run.stages.push_back({printable_row(row.stage), row.n, 0, row.tokens});
-    }
-  }
-  run.is_marked = !run.stages.empty() &&
-                  !(run.stages.size() == 1 && run.stages[0].stage.kind == RowKind::kUnmarked);
-}
-
-void add_steps(const Results& metrics, RunSummary& run) {
-  // Periods where there are any: what `tpot` is made of.
-  for (const StepRow& row : metrics.steps) {
-    const std::vector<std::int64_t>& lengths =
-        are_periods(row) ? *row.periods_ns : row.durations_ns;
-    run.steps.push_back({printable_row(row.stage), {lengths.begin(), lengths.end()}});
-  }
-}
-
 // Untrusted numbers may be anything. Amounts of a run are summed and subtracted: rows whose sum
 // exceeds thirty years, or is negative, are dropped.
 bool may_add(std::int64_t part, std::int64_t& sum) {
@@ -301,21 +284,78 @@ std::int64_t bounded(std::int64_t amount) {
   return may_add(amount, none) ? amount : 0;
 }
 
-void add_kernels(const Results& metrics, RunSummary& run) {
-  std::int64_t sum_ns = 0;
-  for (const KernelRow& row : metrics.kernels) {
-    if (may_add(row.total_ns, sum_ns) && may_add(row.calls, run.launches)) {
-      run.kernels.push_back({printable(row.kernel_name), printable(row.short_name),
-                             printable(row.device), printable_row(row.stage), printable(row.family),
-                             fmt::format("{}", fmt::join(row.shapes, " ")), row.total_ns,
-                             row.calls});
-      std::vector<ShapeAmount>& sizes = run.kernels.back().by_shape;
-      const bool has_all = row.num_shapes == static_cast<std::int64_t>(row.by_shape.size());
-      for (const ShapeRow& one : has_all ? row.by_shape : std::vector<ShapeRow>()) {
-        sizes.push_back({printable(one.shape), bounded(one.total_ns), bounded(one.calls)});
+// Rows that another program may have written: texts are printed, and numbers added up.
+template <typename Row>
+void clean(Row& row);
+void clean(std::string& text) {
+  text = printable(text);
+}
+void clean(RowName& row) {
+  row = printable_row(row);
+}
+void clean(std::int64_t& amount) {
+  amount = bounded(amount);
+}
+template <typename T>
+void clean(std::vector<T>& list) {
+  std::ranges::for_each(list, [](T& one) { clean(one); });
+}
+void clean(BucketTimes& times) {
+  std::ranges::transform(times, times.begin(), bounded);
+}
+template <typename Row>
+void clean(Row& row) {
+  if constexpr (requires { describe(&row, [](auto&&...) {}); }) {
+    describe(&row, [&](const char* /*key*/, auto member, const Field& /*field*/) {
+      if constexpr (std::is_member_object_pointer_v<decltype(member)>) {
+        clean(row.*member);
       }
+    });
+  }
+}
+template <typename Row>
+Row cleaned(Row row) {
+  clean(row);
+  return row;
+}
+
+// Those whose times can be added up.
+template <typename Row>
+std::vector<Row> addable(const std::vector<Row>& rows) {
+  std::vector<Row> kept;
+  std::int64_t sum_ns = 0;
+  std::int64_t sum_calls = 0;
+  for (const Row& row : rows) {
+    bool may_keep = may_add(row.total_ns, sum_ns);
+    if constexpr (requires { row.calls; }) {
+      may_keep = may_keep && may_add(row.calls, sum_calls);
+    }
+    if (may_keep) {
+      kept.push_back(row);
     }
   }
+  return kept;
+}
+
+void add_stages(const Results& metrics, RunSummary& run) {
+  for (const StageRow& row : metrics.stages) {
+    const auto steps = std::ranges::find(metrics.steps, row.stage, &StepRow::stage);
+    const std::optional<StepTime> step = step_time(metrics, row);
+    run.stages.push_back(
+        {cleaned(row),
+         steps != metrics.steps.end() && steps->gpu_work_median_ns.value_or(0) > row.median_ns,
+         step && row.stage.kind != RowKind::kUnmarked ? step->key : std::string()});
+  }
+  if (metrics.stages.empty() && metrics.baseline) {
+    for (const StageTimes& row : *metrics.baseline) {
+      ComparedStage& stage = run.stages.emplace_back();
+      stage.stage = printable_row(row.stage);
+      stage.num_instances = row.n;
+      stage.tokens = row.tokens;
+    }
+  }
+  run.is_marked = !run.stages.empty() &&
+                  !(run.stages.size() == 1 && run.stages[0].stage.kind == RowKind::kUnmarked);
 }
 
 // Rates of operators that have one row: sizes do not say in which of several stages they were.
@@ -334,19 +374,21 @@ std::map<std::string, std::vector<const GemmRate*>> rates_by_operator(const Resu
 }
 
 // An operator's row by the sizes of its inputs, if all of its calls have known ones; else none.
-std::vector<OperatorAmount> by_shape(const OperatorRow& row,
+std::vector<ShapedOperator> by_shape(const OperatorRow& row,
                                      const std::vector<const GemmRate*>& rates) {
-  std::vector<OperatorAmount> shapes;
+  std::vector<ShapedOperator> shapes;
   std::int64_t sum_ns = 0;
   std::int64_t sum_calls = 0;
   for (const GemmRate* rate : rates) {
     if (!may_add(rate->total_ns, sum_ns) || !may_add(rate->calls, sum_calls)) {
       return {};
     }
-    shapes.push_back({printable(row.name), printable_row(row.stage), rate->total_ns, rate->calls,
-                      printable(rate->dims + (rate->dtype.empty() ? "" : ", " + rate->dtype))});
+    ShapedOperator& shaped = shapes.emplace_back(ShapedOperator{cleaned(row), ""});
+    shaped.total_ns = rate->total_ns;
+    shaped.calls = rate->calls;
+    shaped.shape = printable(rate->dims + (rate->dtype.empty() ? "" : ", " + rate->dtype));
   }
-  return sum_ns == row.total_ns && sum_calls == row.calls ? shapes : std::vector<OperatorAmount>();
+  return sum_ns == row.total_ns && sum_calls == row.calls ? shapes : std::vector<ShapedOperator>();
 }
 
 void add_operators(const Results& metrics, RunSummary& run) {
@@ -355,65 +397,12 @@ void add_operators(const Results& metrics, RunSummary& run) {
   }
   run.operators_whole_ns = bounded(metrics.operators->whole_ns);
   run.operators_time = word_of(metrics.operators->time_of);
-  const std::map<std::string, std::vector<const GemmRate*>> rates = rates_by_operator(metrics);
-  std::int64_t sum_ns = 0;
-  std::int64_t sum_calls = 0;
-  for (const OperatorRow& row : metrics.operators->rows) {
-    if (!may_add(row.total_ns, sum_ns) || !may_add(row.calls, sum_calls)) {
-      continue;
-    }
-    const auto found = rates.find(row.name);
-    const std::vector<OperatorAmount> shapes =
-        found == rates.end() ? std::vector<OperatorAmount>() : by_shape(row, found->second);
-    if (shapes.empty()) {
-      run.operators.push_back(
-          {printable(row.name), printable_row(row.stage), row.total_ns, row.calls});
-    }
+  std::map<std::string, std::vector<const GemmRate*>> rates = rates_by_operator(metrics);
+  for (const OperatorRow& row : addable(metrics.operators->rows)) {
+    const std::vector<ShapedOperator> shapes = by_shape(row, rates[row.name]);
     run.operators.insert(run.operators.end(), shapes.begin(), shapes.end());
-  }
-}
-
-void add_model(const Results& metrics, RunSummary& run) {
-  if (!metrics.structure) {
-    return;
-  }
-  for (const PassRow& row : metrics.structure->passes) {
-    run.model_passes.push_back({printable(row.pass), row.is_backward, bounded(row.num_layers),
-                                bounded(row.num_passes), bounded(row.kernel_ns)});
-  }
-  std::int64_t sum_ns = 0;
-  for (const LayerPartRow& row : metrics.structure->parts) {
-    if (may_add(row.total_ns, sum_ns)) {
-      // Kinds of layers are one: the other side may tell others apart.
-      const std::string block = printable(row.block());
-      run.model_parts.push_back({printable(row.pass), block.starts_with("layer") ? "layer" : block,
-                                 printable(row.part), printable(row.short_name), row.total_ns});
-    }
-  }
-}
-
-void add_ledgers(const Results& metrics, RunSummary& run) {
-  for (const LedgerRow& row : metrics.ledgers) {
-    LedgerAmount& ledger = run.ledgers.emplace_back();
-    ledger.stage = printable_row(row.stage);
-    ledger.device = printable(row.device);
-    ledger.window_ns = bounded(row.window_ns);
-    if (row.stage.kind == RowKind::kRecording) {
-      run.recording_ns = std::max(run.recording_ns, ledger.window_ns);
-    }
-    for (std::size_t i = 0; i < kNumBuckets; ++i) {
-      ledger.buckets_ns.emplace_back(kBucketNames[i], bounded(row.buckets_ns[i]));
-    }
-  }
-}
-
-void add_idle(const Results& metrics, RunSummary& run) {
-  std::int64_t sum_ns = 0;
-  for (const IdleRow& row : metrics.idle_causes) {
-    if (may_add(row.total_ns, sum_ns)) {
-      run.idle.push_back({printable_row(row.stage), printable(row.device),
-                          text_of_member(row.bucket), text_of_member(row.kind),
-                          printable(row.scope), row.total_ns});
+    if (shapes.empty()) {
+      run.operators.push_back({cleaned(row), ""});
     }
   }
 }
@@ -424,14 +413,15 @@ std::string identity_of(const RunSummary& run) {
   for (const RunMetric& metric : run.metrics) {
     text += fmt::format("{}={}\n", metric.key, metric.value);
   }
-  for (const StageLengths& steps : run.steps) {
-    text += fmt::format("{}: {}\n", steps.stage.text(), fmt::join(steps.durations_ns, " "));
+  for (const StepRow& row : run.steps) {
+    text += fmt::format("{}: {} {}\n", row.stage.text(), fmt::join(row.durations_ns, " "),
+                        fmt::join(row.periods_ns.value_or(std::vector<std::int64_t>()), " "));
   }
-  for (const KernelAmount& row : run.kernels) {
-    text += fmt::format("{} {} {} {} {}\n", row.name, row.device, row.stage.text(), row.total_ns,
-                        row.calls);
+  for (const KernelRow& row : run.kernels) {
+    text += fmt::format("{} {} {} {} {}\n", row.kernel_name, row.device, row.stage.text(),
+                        row.total_ns, row.calls);
   }
-  for (const OperatorAmount& row : run.operators) {
+  for (const ShapedOperator& row : run.operators) {
     text += fmt::format("{} {} {} {}\n", row.name, row.stage.text(), row.total_ns, row.calls);
   }
   return sha256_hex(text);
@@ -445,11 +435,12 @@ Json kept(const Json& object, Members... members) {
   return part;
 }
 
-template <typename Keep>
-void keep_rows(Json& rows, const Keep& keep) {
+// The same of all rows of an array.
+template <typename Row, typename... Members>
+void keep_rows(Json& rows, Members... members) {
   rows = rows.is_array() ? rows : Json::array();
   for (Json& row : rows) {
-    row = keep(row);
+    row = kept<Row>(row, members...);
   }
 }
 
@@ -458,9 +449,7 @@ void add_promises(const Results& metrics, RunSummary& run) {
     const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageRow::stage);
     if (finding.saving_ns > 0 && stage != metrics.stages.end() &&
         finding.id != FindingId::kUnknown) {
-      run.promises.push_back({finding.id, printable_row(finding.stage), printable(finding.device),
-                              finding.bucket, bounded(finding.saving_ns),
-                              bounded(stage->num_instances)});
+      run.promises.push_back({cleaned(finding), bounded(stage->num_instances)});
     }
   }
 }
@@ -474,15 +463,26 @@ RunSummary summary_of_run(const std::string& label, const Results& metrics, cons
   run.recorded = printable(metrics.capture.recorded);
   run.num_gpus = num_working_gpus(metrics);
   run.tokens_per_s = tokens_per_s(metrics);
-  add_kernels(metrics, run);
+  run.kernels = cleaned(addable(metrics.kernels));
+  for (const KernelRow& row : run.kernels) {
+    run.launches += row.calls;
+  }
+  run.steps = cleaned(metrics.steps);
+  run.ledgers = cleaned(metrics.ledgers);
+  for (const LedgerRow& row : run.ledgers) {
+    if (row.stage.kind == RowKind::kRecording) {
+      run.recording_ns = std::max(run.recording_ns, row.window_ns);
+    }
+  }
+  run.idle = cleaned(addable(metrics.idle_causes));
+  if (metrics.structure) {
+    run.passes = cleaned(metrics.structure->passes);
+    run.parts = cleaned(addable(metrics.structure->parts));
+  }
   add_stages(metrics, run);
   add_facts(metrics, inputs, run);
   add_metrics(metrics, run);
-  add_steps(metrics, run);
-  add_ledgers(metrics, run);
-  add_idle(metrics, run);
   add_operators(metrics, run);
-  add_model(metrics, run);
   add_promises(metrics, run);
   // A run that measured nothing is kept, with the reason: the verdict then says that it is not
   // known.
@@ -514,21 +514,26 @@ RunSummary summary_of_run(const std::string& label, const Results& metrics, cons
   return run;
 }
 
-// Metrics that are named in a budget but are not part of the usual set.
+// Results that are named in a budget but are not part of the usual set.
 void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics, RunSummary& run) {
   // Where nothing was recorded, the sums of the recording are 0 and were not measured.
   const Json* format = find_path(metrics, parse_path("capture.format"));
   const bool is_recorded = format == nullptr || *format != Json("");
   for (const MetricBudget& budget : budgets) {
-    const bool is_known =
-        std::any_of(run.metrics.begin(), run.metrics.end(),
-                    [&](const RunMetric& metric) { return metric.key == budget.key; });
-    const Json* value = is_known ? nullptr : find_path(metrics, parse_path(budget.key));
+    const Json* value = find_metric(run, budget.key) != nullptr
+                            ? nullptr
+                            : find_path(metrics, parse_path(budget.key));
     if (value == nullptr || !value->is_number() ||
         (budget.key.starts_with("capture.") && !is_recorded)) {
       continue;
     }
-    const MetricForm form = form_of_path(budget.key);
+    MetricForm form = form_of_path(budget.key);
+    const std::vector<PathStep> path = parse_path(budget.key);
+    for (const PathStep& step : path) {
+      if (!step.choices.empty() && step.choices.front().first == "stage") {
+        form.stage = row_name(step.choices.front().second);
+      }
+    }
     // A relative limit needs to know which direction is worse.
     if (budget.change_fraction && !has_direction(form.unit)) {
       throw Error(
@@ -537,61 +542,51 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
                       printable(budget.key)),
           "give it {at_most: NUMBER} or {at_least: NUMBER} in place of change");
     }
-    run.metrics.push_back(
-        {budget.key, form.unit, value->get<double>(), form.is_larger_better, false, ""});
+    add_metric(budget.key, value->get<double>(), form, run);
   }
 }
 
 // The part of metrics.json that a baseline keeps: enough to compare, without the rest.
 Json compared_part(const Json& metrics) {
   using M = Results;
+  using Q = RequestsSummary;
+  using E = Efficiency;
+  using I = IdleRow;
+  using K = KernelRow;
   using O = Operators;
+  using R = OperatorRow;
+  using G = GemmRate;
+  using S = StructureSummary;
+  using P = PassRow;
+  using L = LayerPartRow;
   Json part = {{"schema", field_of(metrics, "schema")},
                {"schema_version", field_of(metrics, "schema_version")}};
   part.update(kept<M>(metrics, &M::verdict, &M::contract, &M::capture, &M::environment,
-                      &M::aggregates, &M::devices, &M::stages, &M::steps, &M::baseline,
-                      &M::ledgers));
-  part.update(
-      kept<M>(metrics, &M::efficiency, &M::kernels, &M::operators, &M::gemm_rates, &M::structure));
+                      &M::aggregates, &M::devices, &M::stages, &M::steps, &M::baseline, &M::ledgers,
+                      &M::efficiency, &M::kernels, &M::operators, &M::gemm_rates, &M::structure));
   if (const Json& requests = field_of(metrics, path_of<M>(&M::requests)); requests.is_object()) {
-    using Q = RequestsSummary;
     part[path_of<M>(&M::requests)] =
         kept<Q>(requests, &Q::ttft, &Q::itl, &Q::output_tokens_per_s_per_gpu, &Q::goodput);
   }
-  Json& efficiency = part[path_of<M>(&M::efficiency)];
-  efficiency = kept<Efficiency>(efficiency, &Efficiency::model, &Efficiency::stages);
   part.update(kept<M>(metrics, &M::idle_causes));
-  keep_rows(part[path_of<M>(&M::idle_causes)], [](const Json& row) {
-    using I = IdleRow;
-    return kept<I>(row, &I::stage, &I::device, &I::bucket, &I::kind, &I::scope, &I::total_ns);
-  });
-  using K = KernelRow;
-  keep_rows(part[path_of<M>(&M::kernels)], [](const Json& row) {
-    return kept<K>(row, &K::kernel_name, &K::short_name, &K::device, &K::stage, &K::family,
-                   &K::total_ns, &K::calls, &K::num_shapes, &K::shapes, &K::by_shape);
-  });
+  Json& efficiency = part[path_of<M>(&M::efficiency)];
+  efficiency = kept<E>(efficiency, &E::model, &E::stages);
+  keep_rows<I>(part[path_of<M>(&M::idle_causes)], &I::stage, &I::device, &I::bucket, &I::kind,
+               &I::scope, &I::total_ns);
+  keep_rows<K>(part[path_of<M>(&M::kernels)], &K::kernel_name, &K::short_name, &K::device,
+               &K::stage, &K::family, &K::total_ns, &K::calls, &K::num_shapes, &K::shapes,
+               &K::by_shape);
   Json& operators = part[path_of<M>(&M::operators)];
   operators = kept<O>(operators, &O::time_of, &O::whole_ns, &O::rows);
-  using R = OperatorRow;
-  keep_rows(operators[path_of<O>(&O::rows)], [](const Json& row) {
-    return kept<R>(row, &R::name, &R::stage, &R::total_ns, &R::calls);
-  });
-  keep_rows(part[path_of<M>(&M::gemm_rates)], [](const Json& row) {
-    using G = GemmRate;
-    return kept<G>(row, &G::op, &G::dims, &G::dtype, &G::calls, &G::total_ns);
-  });
-  using S = StructureSummary;
+  keep_rows<R>(operators[path_of<O>(&O::rows)], &R::name, &R::stage, &R::total_ns, &R::calls);
+  keep_rows<G>(part[path_of<M>(&M::gemm_rates)], &G::op, &G::dims, &G::dtype, &G::calls,
+               &G::total_ns);
   Json& structure = part[path_of<M>(&M::structure)];
   structure = kept<S>(structure, &S::passes, &S::parts);
-  keep_rows(structure[path_of<S>(&S::passes)], [](const Json& row) {
-    using P = PassRow;
-    return kept<P>(row, &P::pass, &P::num_passes, &P::num_layers, &P::is_backward, &P::kernel_ns,
-                   &P::period_ns);
-  });
-  keep_rows(structure[path_of<S>(&S::parts)], [](const Json& row) {
-    using P = LayerPartRow;
-    return kept<P>(row, &P::pass, &P::place, &P::part, &P::short_name, &P::total_ns);
-  });
+  keep_rows<P>(structure[path_of<S>(&S::passes)], &P::pass, &P::num_passes, &P::num_layers,
+               &P::is_backward, &P::kernel_ns, &P::period_ns);
+  keep_rows<L>(structure[path_of<S>(&S::parts)], &L::pass, &L::place, &L::part, &L::short_name,
+               &L::total_ns);
   return part;
 }
 

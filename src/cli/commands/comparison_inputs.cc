@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "cli/recording_options.h"
 #include "report/comparison.h"
+#include "report/comparison_parts.h"
 #include "report/run_summary.h"
 
 namespace gpuwhy {
@@ -175,16 +176,9 @@ void check_output(const ComparisonOutput& output) {
 }
 
 void say_repeated(const std::vector<RepeatedRun>& repeated, Console& console) {
-  if (repeated.empty()) {
-    return;
+  if (!repeated.empty()) {
+    console.err(fmt::format("note: {}\n", repeated_words(repeated)));
   }
-  const std::string first =
-      fmt::format("{} is the same run as {}", printable(repeated.front().label),
-                  printable(repeated.front().same_as));
-  console.err(repeated.size() == 1
-                  ? fmt::format("note: {} and counts once\n", first)
-                  : fmt::format("note: {} runs were given twice and count once; {}, for example\n",
-                                repeated.size(), first));
 }
 
 void print_comparison(const Comparison& comparison, const JudgeOptions& options,

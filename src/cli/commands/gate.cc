@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/commands/budgets.h"
 #include "cli/commands/comparison_inputs.h"
+#include "compare/decision.h"
 #include "report/comparison.h"
 #include "report/comparison_parts.h"
 #include "session/reading/compared_runs.h"
@@ -197,10 +198,8 @@ void require_limits(const std::vector<MetricBudget>& budgets) {
 void check_budgets(const std::vector<MetricBudget>& budgets, const std::vector<RunSummary>& base,
                    const std::vector<RunSummary>& candidate) {
   const auto has = [](const std::vector<RunSummary>& runs, const std::string& key) {
-    return std::ranges::any_of(runs, [&](const RunSummary& run) {
-      return std::ranges::any_of(run.metrics,
-                                 [&](const RunMetric& metric) { return metric.key == key; });
-    });
+    return std::ranges::any_of(
+        runs, [&](const RunSummary& run) { return find_metric(run, key) != nullptr; });
   };
   const auto is_absent = [](const RunSummary& run) { return !run.absent.empty(); };
   if (std::ranges::any_of(base, is_absent) || std::ranges::any_of(candidate, is_absent)) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <stdexcept>
 
+#include "compare/compared_rows.h"
 #include "compare/statistics.h"
 #include "testing.h"
 
@@ -17,7 +18,7 @@ RunSummary make_run(double tpot_ns, const std::string& label = "run") {
   run.is_marked = true;
   run.launches = 10;
   run.facts = {{"gpu", "1 x H100"}, {"driver", "550"}};
-  run.stages = {{row_name("decode"), 100, 5000, 100}};
+  run.stages = {stage_row("decode", 100, 100)};
   run.metrics = {{"aggregates.tpot.p50_ns", "ns", tpot_ns, false, true, ""},
                  {"aggregates.decode_tokens_per_s", "1/s", 1e9 / tpot_ns, true, false, ""}};
   return run;
@@ -31,9 +32,18 @@ std::vector<RunSummary> make_side(double tpot_ns, std::size_t repeats) {
   return side;
 }
 
-KernelAmount make_kernel(const std::string& name, const std::string& family, std::int64_t calls,
-                         std::int64_t total_ns) {
-  return {name, name, "cuda:0", row_name("decode"), family, "1x1x1", total_ns, calls};
+KernelRow make_kernel(const std::string& name, const std::string& family, std::int64_t calls,
+                      std::int64_t total_ns) {
+  KernelRow row = kernel_row(name, "decode", family, calls, total_ns);
+  row.shapes = {"1x1x1"};
+  return row;
+}
+
+// Of two sizes.
+KernelRow sized_kernel(const LaunchSums& a, const LaunchSums& b) {
+  KernelRow row = make_kernel("k", "gemm", a.calls + b.calls, a.total_ns + b.total_ns);
+  row.by_shape = {{a, "a"}, {b, "b"}};
+  return row;
 }
 
 const MetricChange& metric_of(const Comparison& comparison, const std::string& key) {
@@ -97,27 +107,11 @@ TEST(Compare, HowManyRunsAGateNeedsHasOneAnswer) {
 TEST(Compare, AnotherMixOfSizesIsNotALongerKernel) {
   RunSummary base = make_run(1e7);
   RunSummary candidate = base;
-  base.kernels = {{"k",
-                   "k",
-                   "cuda:0",
-                   row_name("decode"),
-                   "gemm",
-                   "a b",
-                   1100,
-                   20,
-                   {{"a", 1000, 10}, {"b", 100, 10}}}};
-  candidate.kernels = {{"k",
-                        "k",
-                        "cuda:0",
-                        row_name("decode"),
-                        "gemm",
-                        "a b",
-                        1600,
-                        25,
-                        {{"a", 1500, 15}, {"b", 100, 10}}}};
+  base.kernels = {sized_kernel({10, 1000}, {10, 100})};
+  candidate.kernels = {sized_kernel({15, 1500}, {10, 100})};
   const Comparison by_size = compare_runs({base}, {candidate}, {});
   ASSERT_EQ(by_size.kernels.size(), 1U);
-  EXPECT_EQ(by_size.kernels[0].launches_ns, 500);
+  EXPECT_EQ(by_size.kernels[0].calls_ns, 500);
   EXPECT_EQ(by_size.kernels[0].duration_ns, 0);
   candidate.kernels[0].by_shape.clear();
   EXPECT_GT(compare_runs({base}, {candidate}, {}).kernels[0].duration_ns, 0) << "sizes are unknown";
@@ -126,21 +120,13 @@ TEST(Compare, AnotherMixOfSizesIsNotALongerKernel) {
 TEST(Compare, AKernelThatIsGoneOrNewIsADifferenceOfLaunches) {
   RunSummary base = make_run(1e7);
   RunSummary candidate = base;
-  base.kernels = {{"k",
-                   "k",
-                   "cuda:0",
-                   row_name("decode"),
-                   "gemm",
-                   "a b",
-                   1100,
-                   20,
-                   {{"a", 1000, 10}, {"b", 100, 10}}}};
+  base.kernels = {sized_kernel({10, 1000}, {10, 100})};
   candidate.kernels.clear();
   for (const bool is_gone : {true, false}) {
     const Comparison comparison =
         is_gone ? compare_runs({base}, {candidate}, {}) : compare_runs({candidate}, {base}, {});
     ASSERT_EQ(comparison.kernels.size(), 1U);
-    EXPECT_EQ(comparison.kernels[0].launches_ns, is_gone ? -1100 : 1100);
+    EXPECT_EQ(comparison.kernels[0].calls_ns, is_gone ? -1100 : 1100);
     EXPECT_EQ(comparison.kernels[0].duration_ns, 0);
   }
 }
@@ -165,8 +151,8 @@ TEST(Compare, OneRunASideIsNeverAVerdict) {
   RunSummary base = make_run(1e7);
   RunSummary candidate = make_run(2e7);
   base.metrics[0].steps = "decode";
-  base.steps = {{row_name("decode"), std::vector<double>(64, 1e7)}};
-  candidate.steps = {{row_name("decode"), std::vector<double>(64, 2e7)}};
+  base.steps = {step_row("decode", std::vector<double>(64, 1e7))};
+  candidate.steps = {step_row("decode", std::vector<double>(64, 2e7))};
   const Comparison comparison = compare_runs({base}, {candidate}, {});
   EXPECT_EQ(comparison.verdict, Decision::kInconclusive);
   const MetricChange& tpot = metric_of(comparison, "aggregates.tpot.p50_ns");
@@ -211,7 +197,7 @@ TEST(Compare, OtherWorkIsInvalid) {
     return facts.empty() || !facts[0].breaks ? std::string() : facts[0].fact;
   };
   EXPECT_EQ(broken_by([](RunSummary&) {}), "");
-  EXPECT_EQ(broken_by([](RunSummary& run) { run.stages[0].instances = 90; }), "instances");
+  EXPECT_EQ(broken_by([](RunSummary& run) { run.stages[0].num_instances = 90; }), "instances");
   EXPECT_EQ(broken_by([](RunSummary& run) { run.stages[0].tokens = 200; }), "tokens");
   EXPECT_EQ(broken_by([](RunSummary& run) { run.stages[0].stage = row_name("prefill"); }),
             "stages");
@@ -229,7 +215,7 @@ RunSummary make_window(std::int64_t recording_ns, std::int64_t calls) {
   RunSummary run = make_run(1e7);
   run.is_marked = false;
   run.recording_ns = recording_ns;
-  run.stages = {{row_name("all"), 1, calls * 30, {}}};
+  run.stages = {stage_row("all", 1)};
   run.metrics = {{"stages[stage=all].host_median_ns", "ns", double(recording_ns), false, true, ""}};
   run.kernels = {make_kernel("gemm", "gemm", calls, calls * 20),
                  make_kernel("norm", "norm", calls * 2, calls * 10)};
@@ -251,7 +237,7 @@ TEST(Pace, IsSilentWhereTheLengthOrTheKernelsDiffer) {
   EXPECT_FALSE(pace_change(base, make_window(2'000'000, 100)).has_value()) << "the same work";
   EXPECT_FALSE(pace_change(base, make_window(0, 80)).has_value()) << "the length is not known";
   RunSummary other = make_window(2'000'000, 80);
-  other.kernels[0].name = "gemm_fused";
+  other.kernels[0].kernel_name = "gemm_fused";
   EXPECT_FALSE(pace_change(base, other).has_value()) << "other kernels";
 }
 
@@ -289,7 +275,7 @@ TEST(Compare, InstancesMayDifferInRecordingsOfEqualLength) {
     }
   }
   for (RunSummary& run : candidate) {
-    run.stages[0].instances = run.stages[0].tokens.emplace(90);
+    run.stages[0].num_instances = run.stages[0].tokens.emplace(90);
   }
   const Comparison comparison = compare_runs(base, candidate, {});
   EXPECT_EQ(comparison.verdict, Decision::kRegress) << comparison.sentence();
@@ -301,14 +287,16 @@ TEST(Compare, InstancesMayDifferInRecordingsOfEqualLength) {
 
 TEST(MovedWaits, AreLessOnOneGpuAndMoreOnAnother) {
   const auto change = [](const std::string& device, std::int64_t before, std::int64_t after) {
-    return LedgerChange{
-        {{RowKind::kRecording}, device, 1000, {{"comm", before}, {"compute", 1000 - before}}},
-        {{RowKind::kRecording}, device, 1000, {{"comm", after}, {"compute", 1000 - after}}}};
+    const auto ledger = [&](std::int64_t comm_ns) {
+      return ledger_row({RowKind::kRecording}, device,
+                        {{Bucket::kComm, comm_ns}, {Bucket::kCompute, 1000 - comm_ns}});
+    };
+    return LedgerChange{ledger(before), ledger(after)};
   };
   const std::vector<MovedWait> moved =
       moved_waits({change("cuda:0", 200, 50), change("cuda:1", 60, 180)});
   ASSERT_EQ(moved.size(), 1U) << "compute is not waiting";
-  EXPECT_EQ(moved[0].bucket, "comm");
+  EXPECT_EQ(moved[0].bucket, Bucket::kComm);
   EXPECT_EQ(moved[0].from, "cuda:0");
   EXPECT_EQ(moved[0].to, "cuda:1");
   EXPECT_EQ(moved[0].less_ns, 150);
@@ -381,16 +369,16 @@ TEST(TakeApart, ASwappedKernelIsOneRowAndAllRowsSum) {
   EXPECT_EQ(swap.kind, KernelChange::Kind::kSwapped);
   EXPECT_EQ(swap.candidate.name, "gemm_new");
   EXPECT_EQ(swap.duration_ns, -300);
-  EXPECT_EQ(swap.launches_ns, 0);
+  EXPECT_EQ(swap.calls_ns, 0);
   std::int64_t sum = 0;
   for (const KernelChange& row : comparison.kernels) {
-    EXPECT_EQ(row.launches_ns + row.duration_ns, row.difference_ns());
+    EXPECT_EQ(row.calls_ns + row.duration_ns, row.difference_ns());
     sum += row.difference_ns();
   }
   EXPECT_EQ(sum, candidate.kernel_ns - base.kernel_ns);
   const KernelChange& norm = comparison.kernels[2];
   EXPECT_EQ(norm.base.name, "norm");
-  EXPECT_EQ(norm.launches_ns, 21);  // two launches at 10.5 ns
+  EXPECT_EQ(norm.calls_ns, 21);  // two launches at 10.5 ns
   EXPECT_EQ(norm.duration_ns, -6);
 }
 
@@ -542,7 +530,7 @@ TEST(Compare, AsManyStepsAreTheSameWorkInRecordingsOfEqualLength) {
   const auto make = [](std::int64_t instances, std::int64_t calls) {
     RunSummary run = make_run(1e7);
     run.recording_ns = 2'000'000;
-    run.stages[0].instances = instances;
+    run.stages[0].num_instances = instances;
     run.kernels = {make_kernel("gemm", "gemm", calls, 1000)};
     return run;
   };
@@ -553,10 +541,10 @@ TEST(Compare, AsManyStepsAreTheSameWorkInRecordingsOfEqualLength) {
 TEST(Compare, StepsOfOneRunArePairedInTheirOrder) {
   RunSummary base = make_run(1e7);
   base.metrics[0].steps = "decode";
-  base.steps = {{row_name("decode"), {10, 10, 10, 10}}};
+  base.steps = {step_row("decode", {10, 10, 10, 10})};
   RunSummary candidate = base;
   candidate.metrics[0].value = 9e6;
-  candidate.steps = {{row_name("decode"), {9, 9, 9, 11}}};
+  candidate.steps = {step_row("decode", {9, 9, 9, 11})};
   const Comparison comparison = compare_runs({base}, {candidate}, {});
   ASSERT_TRUE(comparison.steps.has_value());
   EXPECT_EQ(comparison.steps->pairs, 4);

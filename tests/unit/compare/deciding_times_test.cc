@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "compare/compare.h"
+#include "compare/compared_rows.h"
 #include "testing.h"
 
 namespace gpuwhy {
@@ -16,9 +17,9 @@ RunSummary timed_run(std::int64_t calls, std::int64_t recording_ns,
   run.label = "run";
   run.launches = calls;
   run.recording_ns = recording_ns;
-  run.stages = {{row_name("all"), 1, 1'000'000, std::nullopt}};
+  run.stages = {stage_row("all", 1)};
   run.metrics = {{kLength, "ns", static_cast<double>(recording_ns), false, true, ""}};
-  run.kernels = {{kernel, kernel, "cuda:0", row_name("all"), "gemm", "1x1x1", 1'000'000, calls}};
+  run.kernels = {kernel_row(kernel, "all", "gemm", calls, 1'000'000)};
   return run;
 }
 
@@ -36,7 +37,8 @@ RunSummary marked_run(double host_ns, double gpu_ns, bool has_period = false) {
   run.label = "run";
   run.is_marked = true;
   run.launches = 10;
-  run.stages = {{row_name("decode"), 100, 5000, std::nullopt, gpu_ns > host_ns}};
+  run.stages = {stage_row("decode", 100)};
+  run.stages[0].is_host_ahead = gpu_ns > host_ns;
   run.metrics = {{"stages[stage=decode].host_median_ns", "ns", host_ns, false, true, "decode"},
                  {"steps[stage=decode].gpu_window_median_ns", "ns", gpu_ns, false, false, ""}};
   if (has_period) {

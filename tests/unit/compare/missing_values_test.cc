@@ -3,6 +3,7 @@
 // Tests of verdicts where some runs lack a value, a side has no kernels, or runs are on both sides.
 
 #include "compare/compare.h"
+#include "compare/compared_rows.h"
 #include "testing.h"
 
 namespace gpuwhy {
@@ -15,7 +16,7 @@ RunSummary run_of(double tpot_ns) {
   run.label = "run";
   run.is_marked = true;
   run.launches = 10;
-  run.stages = {{row_name("decode"), 100, 5000, 100}};
+  run.stages = {stage_row("decode", 100, 100)};
   run.metrics = {{kKey, "ns", tpot_ns, false, true, ""}};
   return run;
 }
@@ -95,8 +96,8 @@ TEST(MissingValues, WhatSeveralRunsOrStagesHaveIsSaidOnce) {
   EXPECT_EQ(same.facts[0].base, "4 runs (run-0 and 3 more)");
   RunSummary longer = run_of(1e7);
   RunSummary shorter = run_of(1e7);
-  longer.stages = {{row_name("prefill"), 100, 5000, {}}, {row_name("decode"), 100, 5000, {}}};
-  shorter.stages = {{row_name("prefill"), 50, 5000, {}}, {row_name("decode"), 50, 5000, {}}};
+  longer.stages = {stage_row("prefill", 100), stage_row("decode", 100)};
+  shorter.stages = {stage_row("prefill", 50), stage_row("decode", 50)};
   EXPECT_EQ(compare_runs({longer}, {shorter}, {}).reasons,
             "instances: a stage ran more or less often (2 stages)");
 }

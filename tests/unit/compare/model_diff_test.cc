@@ -6,12 +6,38 @@
 namespace gpuwhy {
 namespace {
 
-RunSummary run_of(std::int64_t num_layers, std::int64_t num_passes,
-                  std::vector<ModelPartAmount> parts, std::int64_t kernel_ns) {
+PassRow pass_row(const std::string& pass, bool is_backward, std::int64_t num_layers,
+                 std::int64_t num_passes, std::int64_t kernel_ns) {
+  PassRow row;
+  row.pass = pass;
+  row.is_backward = is_backward;
+  row.num_layers = num_layers;
+  row.num_passes = num_passes;
+  row.kernel_ns = kernel_ns;
+  return row;
+}
+
+struct Part {
+  std::string pass;
+  std::string place;
+  std::string part;
+  std::string kernel;
+  std::int64_t total_ns = 0;
+};
+
+RunSummary run_of(std::int64_t num_layers, std::int64_t num_passes, const std::vector<Part>& parts,
+                  std::int64_t kernel_ns) {
   RunSummary run;
   run.label = "run";
-  run.model_passes = {{"forward", false, num_layers, num_passes, kernel_ns}};
-  run.model_parts = std::move(parts);
+  run.passes = {pass_row("forward", false, num_layers, num_passes, kernel_ns)};
+  for (const Part& part : parts) {
+    LayerPartRow& row = run.parts.emplace_back();
+    row.pass = part.pass;
+    row.place = part.place + " 1";
+    row.part = part.part;
+    row.short_name = part.kernel;
+    row.total_ns = part.total_ns;
+  }
   return run;
 }
 
@@ -34,8 +60,8 @@ TEST(CompareModel, TakesPartsTogetherWhateverTheirKernelsAreCalled) {
   ASSERT_EQ(model.passes.size(), 1U);
   const ModelPassChange& pass = model.passes[0];
   EXPECT_EQ(pass.num_layers, 2);
-  EXPECT_EQ(pass.base_ns(), 1500);
-  EXPECT_EQ(pass.candidate_ns(), 1225);
+  EXPECT_EQ(pass.base_ns, 1500);
+  EXPECT_EQ(pass.candidate_ns, 1225);
   ASSERT_EQ(pass.parts.size(), 6U);
   EXPECT_EQ(pass.parts[0].part, "qkv");  // the largest difference first
   EXPECT_EQ(pass.parts[0].base_kernel, "ampere_gemm");
@@ -65,15 +91,15 @@ TEST(CompareModel, SaysWhyItIsMissing) {
 
 TEST(CompareModel, MatchesPassesByLayersAndDirection) {
   RunSummary base = run_of(12, 1, {}, 10);
-  base.model_passes.push_back({"backward", true, 12, 1, 20});
+  base.passes.push_back(pass_row("backward", true, 12, 1, 20));
   RunSummary candidate;
-  candidate.model_passes = {{"forward 1", false, 24, 1, 5},
-                            {"forward 2", false, 12, 1, 11},
-                            {"backward", true, 12, 1, 22}};
+  candidate.passes = {pass_row("forward 1", false, 24, 1, 5),
+                      pass_row("forward 2", false, 12, 1, 11),
+                      pass_row("backward", true, 12, 1, 22)};
   const ModelComparison model = model_changes(base, candidate);
   ASSERT_EQ(model.passes.size(), 2U);
-  EXPECT_EQ(model.passes[0].candidate_ns(), 11);
-  EXPECT_EQ(model.passes[1].candidate_ns(), 22);
+  EXPECT_EQ(model.passes[0].candidate_ns, 11);
+  EXPECT_EQ(model.passes[1].candidate_ns, 22);
 }
 
 }  // namespace

@@ -2,15 +2,26 @@
 #include <cstdint>
 
 #include "compare/compare.h"
+#include "compare/compared_rows.h"
 #include "testing.h"
 
 namespace gpuwhy {
 namespace {
 
-RunSummary run_with(std::vector<OperatorAmount> operators, std::int64_t whole_ns) {
+struct Op {
+  std::string name;
+  RowName stage;
+  std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
+  std::string shape = {};
+};
+
+RunSummary run_with(const std::vector<Op>& operators, std::int64_t whole_ns) {
   RunSummary run;
   run.label = "run";
-  run.operators = std::move(operators);
+  for (const Op& one : operators) {
+    run.operators.push_back(operator_row(one.name, one.stage, one.total_ns, one.calls, one.shape));
+  }
   run.operators_whole_ns = whole_ns;
   run.operators_time = "the time is the host's";
   return run;

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "compare/compared_rows.h"
 #include "report/comparison_parts.h"
 #include "report/run_summary.h"
 #include "report/speed.h"
@@ -23,16 +24,15 @@ RunSummary make_run(double step_ms, std::int64_t compute_ms, std::int64_t loader
   run.launches = 100;
   run.num_gpus = 1;
   run.kernel_ns = compute_ms * kMs;
-  run.stages = {{row_name("step"), 6, compute_ms * kMs, std::nullopt}};
-  run.metrics = {{kPeriod, "ns", step_ms * kMs, false, true, ""}};
-  run.kernels = {{"gemm", "gemm", "cuda:0", row_name("step"), "gemm", "", compute_ms * kMs, 100}};
-  run.ledgers = {{row_name("step"),
-                  "cuda:0",
-                  (compute_ms + loader_ms + launch_ms) * kMs,
-                  {{"compute", compute_ms * kMs}, {"launch_late", (loader_ms + launch_ms) * kMs}}}};
+  run.stages = {stage_row("step", 6)};
+  run.metrics = {{kPeriod, "ns", step_ms * kMs, false, true, "", row_name("step")}};
+  run.kernels = {kernel_row("gemm", "step", "gemm", 100, compute_ms * kMs)};
+  run.ledgers = {ledger_row(row_name("step"), "cuda:0",
+                            {{Bucket::kCompute, compute_ms * kMs},
+                             {Bucket::kLaunchLate, (loader_ms + launch_ms) * kMs}})};
   run.idle = {
-      {row_name("step"), "cuda:0", "launch_late", "host_work", "DataLoader", loader_ms * kMs},
-      {row_name("step"), "cuda:0", "launch_late", "launching", "aten::add", launch_ms * kMs}};
+      idle_row(row_name("step"), "cuda:0", IdleKind::kHostWork, "DataLoader", loader_ms * kMs),
+      idle_row(row_name("step"), "cuda:0", IdleKind::kLaunching, "aten::add", launch_ms * kMs)};
   return run;
 }
 
@@ -58,14 +58,15 @@ TEST(CauseSentence, IsNotSaidWhereThePartsDoNotTell) {
             "");
   EXPECT_EQ(cause_sentence(compared(make_run(150, 590, 220, 90), make_run(170, 590, 20, 90))), "");
   RunSummary other = make_run(129, 595, 20, 150);
-  other.stages[0].instances = 12;
+  other.stages[0].num_instances = 12;
   EXPECT_EQ(cause_sentence(compared(make_run(150, 590, 220, 90), other)), "");
   // Many small parts: none of them is the cause.
   RunSummary base = make_run(100, 500, 0, 0);
   RunSummary candidate = make_run(120, 500, 0, 0);
-  for (const char* bucket : {"comm", "copy", "graph", "queued", "sync", "tail"}) {
-    base.ledgers[0].buckets_ns.emplace_back(bucket, 10 * kMs);
-    candidate.ledgers[0].buckets_ns.emplace_back(bucket, 30 * kMs);
+  for (const Bucket bucket : {Bucket::kComm, Bucket::kCopy, Bucket::kGraph, Bucket::kQueued,
+                              Bucket::kSync, Bucket::kTail}) {
+    base.ledgers[0].buckets_ns[static_cast<std::size_t>(bucket)] = 10 * kMs;
+    candidate.ledgers[0].buckets_ns[static_cast<std::size_t>(bucket)] = 30 * kMs;
     base.ledgers[0].window_ns += 10 * kMs;
     candidate.ledgers[0].window_ns += 30 * kMs;
   }
@@ -76,8 +77,8 @@ TEST(CauseSentence, OfOperatorsWithoutAGpu) {
   RunSummary base;
   base.label = "run";
   base.metrics = {{"aggregates.program_ns", "ns", 1e9, false, true, ""}};
-  base.operators = {{"MUL_MAT", row_name("decode"), 700 * kMs, 1},
-                    {"ADD", row_name("decode"), 100 * kMs, 1}};
+  base.operators = {operator_row("MUL_MAT", row_name("decode"), 700 * kMs, 1),
+                    operator_row("ADD", row_name("decode"), 100 * kMs, 1)};
   base.operators_whole_ns = 800 * kMs;
   RunSummary candidate = base;
   candidate.metrics[0].value = 8e8;
@@ -97,8 +98,8 @@ TEST(WorthSentence, IsOfTokensWhereTheyAreCountedElseOfSteps) {
       "What the base does in a day cost 48.00 and costs 24.00 now: 24.00 less per day.");
   // A sum is paid for: one long step among short ones counts.
   base.metrics[0].steps = candidate.metrics[0].steps = "step";
-  base.steps = {{row_name("step"), {36e11, 36e11, 36e11}}};
-  candidate.steps = {{row_name("step"), {18e11, 18e11, 36e11}}};
+  base.steps = {step_row("step", {36e11, 36e11, 36e11})};
+  candidate.steps = {step_row("step", {18e11, 18e11, 36e11})};
   CompareOptions in_euros;
   in_euros.gpu_hour_price = 2;
   in_euros.price_unit = "EUR";
@@ -122,9 +123,9 @@ TEST(WorthSentence, IsOfTokensWhereTheyAreCountedElseOfSteps) {
 TEST(PromiseSentence, SaysHowMuchOfASavingCameTrueOnlyWhereThatIsSure) {
   RunSummary base = make_run(150, 590, 220, 90);
   const RowName step = row_name("step");
-  base.promises = {{FindingId::kGemmOffTensorCores, step, "cuda:0", Bucket::kCompute, 300 * kMs, 6},
-                   {FindingId::kHostWork, step, "cuda:0", Bucket::kLaunchLate, 180 * kMs, 6},
-                   {FindingId::kLaunchBound, step, "cuda:0", Bucket::kLaunchLate, 90 * kMs, 6}};
+  base.promises = {promise(FindingId::kGemmOffTensorCores, step, Bucket::kCompute, 300 * kMs, 6),
+                   promise(FindingId::kHostWork, step, Bucket::kLaunchLate, 180 * kMs, 6),
+                   promise(FindingId::kLaunchBound, step, Bucket::kLaunchLate, 90 * kMs, 6)};
   EXPECT_EQ(promise_sentence(compared(base, make_run(129, 595, 20, 150))),
             "The base promised up to 30.0 ms per step for \"The GPU waits while the processor does "
             "other work\". That time fell by 33.3 ms per step, and a step is 21.0 ms shorter: 70 % "
@@ -133,8 +134,8 @@ TEST(PromiseSentence, SaysHowMuchOfASavingCameTrueOnlyWhereThatIsSure) {
   RunSummary timed = base;
   RunSummary shorter = make_run(129, 595, 20, 150);
   timed.metrics[0].steps = shorter.metrics[0].steps = "step";
-  timed.steps = {{row_name("step"), {150.0 * kMs, 150.0 * kMs, 150.0 * kMs}}};
-  shorter.steps = {{row_name("step"), {129.0 * kMs, 129.0 * kMs, 147.0 * kMs}}};
+  timed.steps = {step_row("step", {150.0 * kMs, 150.0 * kMs, 150.0 * kMs})};
+  shorter.steps = {step_row("step", {129.0 * kMs, 129.0 * kMs, 147.0 * kMs})};
   EXPECT_THAT(promise_sentence(compared(timed, shorter)),
               HasSubstr("a step is 15.0 ms shorter on average: 50 % of the promise."))
       << "a saving is of all steps, also of the long ones";
@@ -144,7 +145,7 @@ TEST(PromiseSentence, SaysHowMuchOfASavingCameTrueOnlyWhereThatIsSure) {
       << "the time that the finding is about is still there";
   EXPECT_EQ(promise_sentence(compared(base, make_run(150, 720, 20, 90))), "") << "not faster";
   RunSummary other = make_run(129, 595, 20, 150);
-  other.stages[0].instances = 12;
+  other.stages[0].num_instances = 12;
   EXPECT_EQ(promise_sentence(compared(base, other)), "") << "other work";
   base.promises[1].stage = row_name("decode");
   EXPECT_EQ(promise_sentence(compared(base, make_run(129, 595, 20, 90))), "") << "another stage";
@@ -174,7 +175,8 @@ TEST(Buckets, ARecordingThatIsOneStageIsShownOnce) {
 }
 
 TEST(MovedWait, SaysTheSumAndWhoWaitsForWhom) {
-  EXPECT_EQ(moved_wait_text({{RowKind::kRecording}, "comm", "cuda:0", "cuda:1", 7 * kMs, 15 * kMs}),
+  EXPECT_EQ(moved_wait_text(
+                {{RowKind::kRecording}, Bucket::kComm, "cuda:0", "cuda:1", 7 * kMs, 15 * kMs}),
             "Waiting moved from cuda:0 to cuda:1 (communication only): cuda:0 waits 7.00 ms less, "
             "cuda:1 15.0 ms more, 8.00 ms more in all. There a GPU waits for a slower one, which "
             "itself waits less.");

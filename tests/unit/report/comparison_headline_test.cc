@@ -41,6 +41,7 @@ TEST(MeasuredChange, HasTheMeanOfTheStepsWhereItDiffersFromTheMedian) {
   comparison.verdict = Decision::kInconclusive;
   comparison.metrics = {make_row(150e6, 129e6, 0.86)};
   comparison.metrics[0].key = "steps[stage=step].period_median_ns";
+  comparison.metrics[0].stage = row_name("step");
   PairedSteps steps;
   steps.stage = row_name("step");
   steps.base_mean_ns = 151e6;
