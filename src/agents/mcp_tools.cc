@@ -15,6 +15,7 @@
 #include "agents/answers.h"
 #include "agents/explanation.h"
 #include "agents/skill.h"
+#include "analysis/profile.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"

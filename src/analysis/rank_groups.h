@@ -11,27 +11,10 @@
 #include <vector>
 
 #include "analysis/stages.h"
+#include "results/rank_group.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
-
-// How ranks share the model, where the user says so.
-struct Parallelism {
-  std::optional<std::int64_t> tensor;
-  std::optional<std::int64_t> pipeline;
-  std::optional<std::int64_t> data;
-
-  bool is_given() const { return tensor || pipeline || data; }
-
-  // Ranks that hold one copy of the model; nullopt if not given.
-  std::optional<std::int64_t> ranks_per_model() const {
-    constexpr std::int64_t kMost = 1'000'000;
-    return tensor || pipeline
-               ? std::optional(std::clamp<std::int64_t>(tensor.value_or(1), 1, kMost) *
-                               std::clamp<std::int64_t>(pipeline.value_or(1), 1, kMost))
-               : std::nullopt;
-  }
-};
 
 // Processes that mark the same steps and communicate: a step of theirs counts once.
 struct RankGroup {

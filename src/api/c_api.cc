@@ -8,6 +8,7 @@
 
 #include <gpuwhy/c.h>
 
+#include "analysis/profile.h"
 #include "api/arrow.h"
 #include "api/open_options.h"
 #include "api/tables.h"

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/profile.h"
 #include "base/text.h"
 #include "export/tables.h"
 #include "results/results.h"

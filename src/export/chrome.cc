@@ -16,6 +16,8 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile.h"
+
 namespace gpuwhy {
 namespace {
 

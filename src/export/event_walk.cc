@@ -23,6 +23,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile.h"
 #include "base/units.h"
 #include "export/picture.h"
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "analysis/profile.h"
+
 namespace gpuwhy {
 namespace {
 

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile.h"
 #include "base/text.h"
 
 namespace gpuwhy {

@@ -30,6 +30,8 @@
 #include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
 
+#include "analysis/profile.h"
+
 namespace gpuwhy {
 namespace {
 

@@ -28,6 +28,7 @@
 #include <fmt/format.h>
 #include <protozero/pbf_writer.hpp>
 
+#include "analysis/profile.h"
 #include "base/gzip_base64.h"
 #include "export/event_sink.h"
 #include "trace/device_label.h"

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "analysis/profile.h"
-
 namespace gpuwhy {
+
+struct Profile;
 
 // kernels.pb.gz: the kernel table as a pprof profile, with the values `gpu_time` (nanoseconds) and
 // `launches`, and the GPU as the label `device`. The stack of a kernel in a pass of the model is

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "analysis/profile.h"
 #include "analysis/recovered_steps.h"
 #include "trace/device_label.h"
 

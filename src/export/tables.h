@@ -6,10 +6,11 @@
 #include <memory>
 #include <vector>
 
-#include "analysis/profile.h"
 #include "results/columns.h"
 
 namespace gpuwhy {
+
+struct Profile;
 
 // The version of the tables for data tools. A new column leaves it; a changed or removed one raises
 // it.

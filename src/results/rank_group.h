@@ -9,6 +9,24 @@
 
 namespace gpuwhy {
 
+// How ranks share the model, where the user says so.
+struct Parallelism {
+  std::optional<std::int64_t> tensor;
+  std::optional<std::int64_t> pipeline;
+  std::optional<std::int64_t> data;
+
+  bool is_given() const { return tensor || pipeline || data; }
+
+  // Ranks that hold one copy of the model; nullopt if not given.
+  std::optional<std::int64_t> ranks_per_model() const {
+    constexpr std::int64_t kMost = 1'000'000;
+    return tensor || pipeline
+               ? std::optional(std::clamp<std::int64_t>(tensor.value_or(1), 1, kMost) *
+                               std::clamp<std::int64_t>(pipeline.value_or(1), 1, kMost))
+               : std::nullopt;
+  }
+};
+
 // Ranks that run one copy of the model together.
 struct RankGroupSummary {
   std::vector<std::int64_t> pids;

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/collectives.h"
+#include "analysis/profile.h"
 #include "analysis/rank_names.h"
 #include "analysis/rank_rows.h"
 #include "base/error.h"

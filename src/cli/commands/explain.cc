@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "agents/explanation.h"
+#include "analysis/profile.h"
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/json.h"

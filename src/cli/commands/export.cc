@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile.h"
 #include "base/exit_code.h"
 #include "base/units.h"
 #include "cli/recording_options.h"

@@ -11,6 +11,7 @@
 
 #include "analysis/findings/findings.h"
 #include "analysis/kernel_names.h"
+#include "analysis/profile.h"
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/text.h"

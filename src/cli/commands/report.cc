@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile.h"
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/text.h"

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile.h"
 #include "analysis/ranges.h"
 #include "api/tables.h"
 #include "base/error.h"

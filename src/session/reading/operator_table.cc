@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "analysis/operators.h"
+#include "analysis/profile.h"
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "bundle/layout.h"

@@ -3,10 +3,11 @@
 
 #include <filesystem>
 
-#include "analysis/profile.h"
 #include "ingest/operators_csv.h"
 
 namespace gpuwhy {
+
+struct Besides;
 
 // A program's own table in the form of an analysis: operators over all layers, and layers over all
 // operators. Operators without a layer are one more, last.

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/busy_row.h"
+#include "analysis/profile.h"
 #include "analysis/rules_json.h"
 #include "analysis/window.h"
 #include "base/error.h"
@@ -409,7 +410,9 @@ LoadedMetrics load_metrics(const std::vector<std::string>& paths, const Recordin
     wants.gpu_name = options.gpu_name;
     wants.may_name_gpus = true;
     Profile made = profile_recordings(paths, options, system, wants);
-    return {std::make_shared<Json>(metrics_json(made.analysis)), made.analysis, std::move(made)};
+    auto json = std::make_shared<Json>(metrics_json(made.analysis));
+    Results metrics = made.analysis;
+    return {std::move(json), std::move(metrics), std::make_shared<const Profile>(std::move(made))};
   }
   if (const std::string given = reading_options(options); !given.empty()) {
     throw Error(ErrorKind::kUsage,
@@ -431,11 +434,11 @@ LoadedMetrics load_metrics(const std::vector<std::string>& paths, const Recordin
   }
   make_current(json);
   Results metrics = with_context("in " + file.string(), [&] { return metrics_from_json(json); });
-  LoadedMetrics loaded{std::make_shared<Json>(std::move(json)), std::move(metrics), std::nullopt};
+  LoadedMetrics loaded{std::make_shared<Json>(std::move(json)), std::move(metrics), nullptr};
   if (has_timeline && is_bundle && !recording_of_bundle(path).empty()) {
     ProfileWants wants;
     wants.has_timeline = true;
-    loaded.profile = profile_alone({path}, options, system, wants);
+    loaded.profile = std::make_shared<const Profile>(profile_alone({path}, options, system, wants));
   }
   return loaded;
 }

@@ -5,21 +5,30 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "analysis/profile.h"
 #include "analysis/window_options.h"
 #include "base/json_fwd.h"
+#include "base/pass_timer.h"
 #include "capture/system.h"
+#include "model/efficiency_setup.h"
+#include "results/rank_group.h"
 #include "results/results.h"
 #include "session/reading/graph_name_files.h"
+#include "trace/counters.h"
 #include "trace/filter.h"
 #include "trace/trace_outline.h"
 
 namespace gpuwhy {
+
+struct Analysis;
+struct Profile;
+struct Rules;
+struct Trace;
 
 // How a recording is read.
 struct RecordingOptions {
@@ -82,7 +91,7 @@ TraceOutline outline_recordings(const std::vector<std::string>& paths);
 struct LoadedMetrics {
   SharedJson json;  // as it is in the file: for those who name numbers by their paths
   Results metrics;
-  std::optional<Profile> profile;  // absent: the metrics were read, not made
+  std::shared_ptr<const Profile> profile;  // null: the metrics were read, not made
 };
 
 // Whether a file is a JSON document of gpuwhy whose schema begins like this, as its first bytes

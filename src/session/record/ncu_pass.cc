@@ -6,6 +6,7 @@
 // Without a recording there is no plan, and the pass is skipped with that reason.
 #include <fmt/format.h>
 
+#include "analysis/profile.h"
 #include "base/error.h"
 #include "bundle/layout.h"
 #include "capture/ncu.h"

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analysis/findings/workload.h"
+#include "analysis/profile.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"

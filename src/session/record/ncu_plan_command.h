@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "analysis/counters/ncu_plan.h"
-#include "analysis/profile.h"
 #include "capture/tools.h"
 #include "session/record/run_options.h"
 
 namespace gpuwhy {
+
+struct Profile;
 
 // Throws kContract if a recording has no kernels that ncu could be pointed to.
 void require_plannable(const Profile& profile, const std::string& recording);

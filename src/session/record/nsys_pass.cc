@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "bundle/layout.h"

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile.h"
 #include "analysis/rank_rows.h"
 #include "base/error.h"
 #include "base/parse_number.h"

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/profile.h"
 #include "bundle/artifacts.h"
 #include "capture/launcher.h"
 #include "capture/machine.h"
@@ -18,6 +17,8 @@
 #include "session/record/run_options.h"
 
 namespace gpuwhy {
+
+struct Profile;
 
 struct Config;
 

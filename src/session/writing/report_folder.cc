@@ -11,6 +11,7 @@
 #include <iterator>
 #include <utility>
 
+#include "analysis/profile.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/task_graph.h"

@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile.h"
 #include "report/files.h"
 #include "results/rank_summary.h"
 #include "results/results.h"
 
 namespace gpuwhy {
+
+struct Profile;
 
 // Destination of results, and what they contain besides the profile.
 struct ReportFolder {

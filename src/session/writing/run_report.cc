@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "analysis/capture_summary.h"
+#include "analysis/profile.h"
 #include "bundle/layout.h"
 #include "export/event_walk.h"
 #include "results/results.h"

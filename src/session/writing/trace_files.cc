@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"

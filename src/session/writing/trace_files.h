@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile.h"
 #include "export/event_walk.h"
 
 namespace gpuwhy {
+
+struct Profile;
 
 // "pftrace", ...
 const std::vector<std::string>& export_formats();
