@@ -18,6 +18,7 @@
 #include "bundle/layout.h"
 #include "capture/stale_runs.h"
 #include "report/run_summary.h"
+#include "results/json.h"
 
 namespace gpuwhy {
 namespace {
