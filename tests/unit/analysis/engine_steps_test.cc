@@ -68,8 +68,8 @@ std::vector<StageStep> steps_of(const Analysis& analysis, std::uint32_t group) {
 }
 
 void expect_steps(const Analysis& analysis, const Replica& replica, std::uint32_t group) {
-  EXPECT_EQ(analysis.rank_groups[group].pids, replica.pids);
-  EXPECT_EQ(analysis.rank_groups[group].devices, replica.devices);
+  EXPECT_EQ((*analysis.rank_groups)[group].pids, replica.pids);
+  EXPECT_EQ((*analysis.rank_groups)[group].devices, replica.devices);
   const std::vector<StageStep> steps = steps_of(analysis, group);
   ASSERT_EQ(steps.size(), replica.steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -117,7 +117,7 @@ TEST(EngineSteps, OfEveryShapeAreExact) {
     SCOPED_TRACE(words_of(shape));
     EngineTrace made = make_engine_trace(shape);
     const Analysis analysis = profile(std::move(made.trace), kRules).analysis;
-    ASSERT_EQ(analysis.rank_groups.size(), made.replicas.size());
+    ASSERT_EQ(analysis.rank_groups->size(), made.replicas.size());
     std::int64_t num_kernels = 0;
     for (std::uint32_t group = 0; group < made.replicas.size(); ++group) {
       expect_steps(analysis, made.replicas[group], group);
@@ -147,7 +147,7 @@ TEST(EngineSteps, ARankWithoutItsFirstMarkIsInStep) {
     shape.lacks_first_marker = true;
     EngineTrace made = make_engine_trace(shape);
     const Analysis analysis = profile(std::move(made.trace), kRules).analysis;
-    ASSERT_EQ(analysis.rank_groups.size(), 1U);
+    ASSERT_EQ(analysis.rank_groups->size(), 1U);
     Replica& replica = made.replicas[0];
     // Of the first step, what that rank did is not known.
     const std::vector<StageStep> steps = steps_of(analysis, 0);
@@ -224,7 +224,7 @@ void expect_counts(const Profile& found) {
   }
   std::set<std::int64_t> pids;
   std::int64_t num_steps = 0;
-  for (const RankGroupSummary& group : analysis.rank_groups) {
+  for (const RankGroupSummary& group : *analysis.rank_groups) {
     ASSERT_EQ(group.num_steps, marks[group.pids.front()]);
     num_steps += group.num_steps;
     for (const std::int64_t pid : group.pids) {
@@ -276,7 +276,7 @@ TEST(EngineSteps, TenThousandFlawedRecordingsKeepTheLaws) {
     if (HasFatalFailure()) {
       return;
     }
-    for (const RankGroupSummary& group : found.analysis.rank_groups) {
+    for (const RankGroupSummary& group : *found.analysis.rank_groups) {
       num_grouped += group.pids.size() > 1 ? 1 : 0;
     }
     num_timed += latencies_of(found.analysis).tpot.n > 0 ? 1 : 0;

@@ -49,9 +49,9 @@ TEST(JobFiles, OfPyTorchAreOneGroup) {
   const auto one = folder.add("dp0_pp0_tp0_rank0.json", first_rank());
   const auto two = folder.add("dp0_pp0_tp1_rank1.json", second_rank());
   const Analysis analysis = profile_recordings({two.string(), one.string()}, {}, System()).analysis;
-  ASSERT_EQ(analysis.rank_groups.size(), 1U);
-  EXPECT_THAT(analysis.rank_groups[0].devices, ElementsAre("cuda:0", "cuda:1"));
-  EXPECT_EQ(analysis.rank_groups[0].num_steps, 10);
+  ASSERT_EQ(analysis.rank_groups->size(), 1U);
+  EXPECT_THAT((*analysis.rank_groups)[0].devices, ElementsAre("cuda:0", "cuda:1"));
+  EXPECT_EQ((*analysis.rank_groups)[0].num_steps, 10);
   ASSERT_EQ(analysis.stages.size(), 1U);
   EXPECT_EQ(analysis.stages[0].num_instances, 10);
   ASSERT_EQ(analysis.capture.files.size(), 2U);
@@ -66,11 +66,11 @@ TEST(JobFiles, OfReplicasAreKeptApart) {
   const auto one = folder.add("dp0_pp0_tp0.json", first_rank());
   const auto two = folder.add("dp1_pp0_tp0.json", second_rank());
   EXPECT_EQ(
-      profile_recordings({one.string(), two.string()}, {}, System()).analysis.rank_groups.size(),
+      profile_recordings({one.string(), two.string()}, {}, System()).analysis.rank_groups->size(),
       2U);
   const auto other = folder.add("rank-1.json", second_rank(9));
   EXPECT_EQ(
-      profile_recordings({one.string(), other.string()}, {}, System()).analysis.rank_groups.size(),
+      profile_recordings({one.string(), other.string()}, {}, System()).analysis.rank_groups->size(),
       2U);
 }
 
