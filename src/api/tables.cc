@@ -146,7 +146,7 @@ constexpr TableInfo kTables[] = {
 
 OpenRecording read_recording(std::vector<std::string> paths, RecordingOptions options,
                              const ModelChoice& model, const System& system) {
-  OpenRecording recording{std::move(paths), std::move(options), {}, {}, {}, {}};
+  OpenRecording recording{std::move(paths), std::move(options), {}, {}, {}};
   if (!model.model.empty()) {
     recording.wants.model = model_setup(model);
   }

@@ -3,6 +3,7 @@
 // Runs to compare, from bundles, recordings and baselines. A baseline is one plain file with the
 // compared part of each run's metrics.json: small enough to be committed, readable without this
 // program.
+#include "results/json.h"
 #include "session/reading/compared_runs.h"
 
 #include <algorithm>
