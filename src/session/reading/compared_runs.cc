@@ -3,7 +3,6 @@
 // Runs to compare, from bundles, recordings and baselines. A baseline is one plain file with the
 // compared part of each run's metrics.json: small enough to be committed, readable without this
 // program.
-#include "results/json.h"
 #include "session/reading/compared_runs.h"
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include "bundle/layout.h"
 #include "capture/stale_runs.h"
 #include "report/run_summary.h"
+#include "results/json.h"
 
 namespace gpuwhy {
 namespace {
