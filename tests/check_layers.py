@@ -82,7 +82,7 @@ ROW_COMPARISONS_LEFT = {
     "src/session/record/rank_run.cc": "ranks.capture: all: no row",
 }
 
-# Texts of the program that are taken apart or compared, by the members that hold them; and keys of metrics.json, where rows are.
+# Texts of the program that are broken down or compared, by the members that hold them; and keys of metrics.json, where rows are.
 PARSER = r"\.(?:starts_with|ends_with|contains|r?find\w*|substr|compare)\("
 SAID = r"(?:\.|->)(?:sentence|more|next|title|missing|verdict|bound|advice\.text)\b"
 PARSED_TEXT = re.compile(rf'{SAID}{PARSER}|{SAID} [!=]= (?:"|\w+(?:\[\w+\])?{SAID}|(?:sentence|title|text)\b)')

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "report/comparison.h"
 #include "report/files.h"
+#include "results/json.h"
 #include "session/reading/compared_runs.h"
 
 struct gpuwhy_error {  // NOLINT(readability-identifier-naming)

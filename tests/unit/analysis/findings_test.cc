@@ -598,7 +598,7 @@ TEST(Findings, TheProfilersShareIsNamed) {
   EXPECT_TRUE(std::any_of(silent.begin(), silent.end(), [](const SilentRule& rule) {
     return rule.id == FindingId::kProfilerOverhead;
   }));
-  analysis.baseline.resize(1);
+  analysis.baseline.emplace(1);
   analysis.overhead = {{row_name("decode"), 100, 120}, {row_name("prefill"), 100, 130}};
   const Findings findings = findings_of(analysis, {});
   ASSERT_THAT(ids_of(findings), ElementsAre("profiler_overhead"));
@@ -743,7 +743,7 @@ TEST(Findings, EvidenceQuotesStageNames) {
   analysis.stages[0].num_instances = 5;
   analysis.stages[0].first_ns = 20'000'000;
   analysis.stages[0].steady_mean_ns = 10'000'000;
-  analysis.baseline.resize(1);
+  analysis.baseline.emplace(1);
   analysis.overhead = {{row_name(name), 100, 130}};
   StageEfficiency efficiency;
   efficiency.stage = row_name(name);
