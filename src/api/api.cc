@@ -8,6 +8,7 @@
 #include <gpuwhy/model.h>
 #include <gpuwhy/recording.h>
 
+#include "analysis/profile.h"
 #include "base/error.h"
 #include "model/checkpoint.h"
 #include "results/json.h"
