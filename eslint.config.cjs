@@ -7,7 +7,7 @@ const globals = require('globals');
 
 module.exports = [
   js.configs.recommended,
-  // The files of web/ are joined to one script before they are checked, as src/report/page.cc joins them.
+  // The files of web/ are joined to one script before they are checked, as src/report/document/page.cc joins them.
   { files: ['web/*.js'], languageOptions: { sourceType: 'script', globals: globals.browser } },
   { files: ['**/*.cjs'], languageOptions: { globals: { ...globals.node, ...globals.browser } } },
 ];

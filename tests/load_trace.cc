@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "analysis/names/rules_json.h"
 #include "analysis/profile.h"
-#include "analysis/rules_json.h"
 #include "base/json.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page's data: two texts of base64 and gzip in the page itself. src/report/page_data.cc
+// The page's data: two texts of base64 and gzip in the page itself. src/report/document/page_data.cc
 // writes them.
 async function unpacked(id) {
   const text = document.getElementById(id).textContent;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values in words, as src/base/units.cc and src/report/document.cc write them: the page's views and
+// Values in words, as src/base/units.cc and src/report/document/document.cc write them: the page's views and
 // the sections beneath them must never disagree by a digit.
 const decimals = (value) => (value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
 

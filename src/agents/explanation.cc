@@ -11,7 +11,7 @@
 #include "base/json_path.h"
 #include "base/text.h"
 #include "ingest/ingest.h"
-#include "report/glossary.h"
+#include "report/words/glossary.h"
 #include "results/catalog.h"
 
 namespace gpuwhy {

@@ -24,7 +24,7 @@
 #include "bundle/layout.h"
 #include "config/compose.h"
 #include "ingest/ingest.h"
-#include "report/comparison.h"
+#include "report/comparison/comparison.h"
 #include "results/json.h"
 #include "session/reading/compared_runs.h"
 #include "session/record/ncu_plan_command.h"

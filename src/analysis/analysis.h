@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "analysis/findings/findings.h"
-#include "analysis/launch_groups.h"
-#include "analysis/rules.h"
-#include "analysis/stage_times.h"
+#include "analysis/kernels/launch_groups.h"
+#include "analysis/names/rules.h"
+#include "analysis/stages/stage_times.h"
 #include "base/pass_timer.h"
 #include "results/ledger_history.h"
 #include "results/results.h"

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "analysis/analysis.h"
-#include "analysis/collectives.h"
-#include "analysis/part_uses.h"
 #include "analysis/profile.h"
+#include "analysis/structure/collectives.h"
+#include "analysis/structure/part_uses.h"
 #include "results/rank_summary.h"
 
 namespace gpuwhy {

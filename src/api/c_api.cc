@@ -9,12 +9,13 @@
 #include <gpuwhy/c.h>
 
 #include "analysis/profile.h"
+#include "analysis/timeline/timeline.h"
 #include "api/arrow.h"
 #include "api/open_options.h"
 #include "api/tables.h"
 #include "base/error.h"
-#include "report/comparison.h"
-#include "report/files.h"
+#include "report/comparison/comparison.h"
+#include "report/sections/files.h"
 #include "results/json.h"
 #include "session/reading/compared_runs.h"
 

@@ -33,7 +33,7 @@ inline constexpr const char* kTraces = "torch/traces";  // a folder: the engine'
 inline constexpr const char* kNcuPlan = "ncu/plan.json";
 inline constexpr const char* kNcuSections = "ncu/sections.txt";
 
-// Of a report: `run` and `analyze --out` write these. Who makes which: report/files.cc.
+// Of a report: `run` and `analyze --out` write these. Who makes which: report/sections/files.cc.
 inline constexpr const char* kMetrics = "metrics.json";
 inline constexpr const char* kPage = "report.html";
 inline constexpr const char* kReport = "report.md";

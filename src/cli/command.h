@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/window_options.h"
+#include "analysis/stages/window_options.h"
 #include "base/error.h"
 #include "capture/system.h"
 #include "cli/console.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "report/document.h"
+#include "report/document/document.h"
 
 namespace gpuwhy {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "report/worth.h"
+#include "report/sections/worth.h"
 #include "session/reading/named_model.h"
 
 namespace gpuwhy {

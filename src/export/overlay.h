@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/host_scopes.h"
+#include "analysis/names/host_scopes.h"
 #include "analysis/profile.h"
 #include "export/event_sink.h"
 #include "export/model_slices.h"

@@ -11,7 +11,7 @@
 #include <unordered_map>
 
 #include "analysis/profile.h"
-#include "analysis/recovered_steps.h"
+#include "analysis/structure/recovered_steps.h"
 #include "trace/device_label.h"
 
 namespace gpuwhy {

@@ -292,7 +292,7 @@ struct Trace {
   std::vector<GraphNode> graph_nodes =
       std::vector<GraphNode>(2);       // kNoNode, kUnnumberedNode, those with ids
   std::vector<HostScope> host_scopes;  // of graph nodes that have names
-  // What names are found by (analysis/graph_names.h).
+  // What names are found by (analysis/kernels/graph_names.h).
   std::vector<NodeCreation> node_creations;
   std::vector<CapturedLaunch> captured_launches;  // by thread and time
   Diagnostics diagnostics;

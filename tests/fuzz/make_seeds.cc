@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "analysis/profile.h"
-#include "analysis/step_markers.h"
+#include "analysis/stages/step_markers.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "fleet/merge/fleet_summary.h"

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analysis/graph_names.h"
+#include "analysis/kernels/graph_names.h"
 #include "analysis/profile.h"
 #include "base/error.h"
 #include "base/gzip_reader.h"

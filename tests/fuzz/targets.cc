@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "agents/mcp_server.h"
-#include "analysis/graph_names.h"
+#include "analysis/kernels/graph_names.h"
 #include "analysis/profile.h"
-#include "analysis/step_markers.h"
+#include "analysis/stages/step_markers.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_page.h"
@@ -40,8 +40,8 @@
 #include "model/gguf.h"
 #include "model/llm.h"
 #include "model/safetensors.h"
-#include "report/files.h"
-#include "report/worth.h"
+#include "report/sections/files.h"
+#include "report/sections/worth.h"
 #include "results/json.h"
 #include "results/results.h"
 #include "serve/stream_reader.h"

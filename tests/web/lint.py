@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test of the scripts of the page and of its tests by ESLint (eslint.config.cjs).
 
-The files of web/ are checked as the one script that src/report/page.cc joins them to: a name that one file declares and another uses
+The files of web/ are checked as the one script that src/report/document/page.cc joins them to: a name that one file declares and another uses
 is then known, and one that no file uses is found. With --self-test, planted faults must be found."""
 import json
 import os
@@ -23,7 +23,7 @@ PLANTED = {"an unused variable": ("let unused = 1;\n", "no-unused-vars"),
 
 def joined(source):
     """The script of the page, and the file and line that each of its lines comes from."""
-    names = re.search(r"kScripts\[\] = \{(.*?)\};", (source / "src/report/page.cc").read_text(), re.DOTALL)[1]
+    names = re.search(r"kScripts\[\] = \{(.*?)\};", (source / "src/report/document/page.cc").read_text(), re.DOTALL)[1]
     files = [source / "web" / name for name in re.findall(r'"([^"]+)"', names)]
     left_out = {path.name for path in (source / "web").glob("*.js")} - {path.name for path in files}
     if left_out or not files:

@@ -23,7 +23,7 @@
 #include <cctype>
 #include <vector>
 
-#include "analysis/kernel_names.h"
+#include "analysis/names/kernel_names.h"
 
 namespace gpuwhy {
 namespace {

@@ -30,7 +30,7 @@
 #include "analysis/analysis.h"
 #include "analysis/counters/counter_roofline.h"
 #include "analysis/counters/kernel_match.h"
-#include "analysis/kernel_names.h"
+#include "analysis/names/kernel_names.h"
 #include "results/stage_role.h"
 
 namespace gpuwhy {

@@ -30,8 +30,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/attribution.h"
-#include "analysis/stages.h"
+#include "analysis/stages/attribution.h"
+#include "analysis/stages/stages.h"
 #include "base/text.h"
 
 namespace gpuwhy {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "analysis/analysis.h"
-#include "analysis/attribution.h"
-#include "analysis/launch_groups.h"
-#include "analysis/stages.h"
+#include "analysis/kernels/launch_groups.h"
+#include "analysis/stages/attribution.h"
+#include "analysis/stages/stages.h"
 
 namespace gpuwhy {
 

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "analysis/findings/rule.h"
-#include "analysis/gpu_generation.h"
-#include "analysis/kernel_chains.h"
-#include "analysis/kernel_names.h"
+#include "analysis/kernels/kernel_chains.h"
+#include "analysis/names/gpu_generation.h"
+#include "analysis/names/kernel_names.h"
 #include "base/cut_name.h"
 #include "base/json_path.h"
 #include "base/text.h"

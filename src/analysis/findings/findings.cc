@@ -18,8 +18,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/busy_row.h"
 #include "analysis/findings/rule.h"
+#include "analysis/idle/busy_row.h"
 #include "base/cut_name.h"
 #include "base/json_path.h"
 #include "base/text.h"

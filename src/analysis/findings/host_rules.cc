@@ -2,16 +2,16 @@
 //
 // Rules on idle time for which the host is the cause.
 //
-// Savings follow from the two chains of a step (analysis/host_chain.h): whatever is removed, it
-// takes at least the longer one.
+// Savings follow from the two chains of a step (analysis/idle/host_chain.h): whatever is removed,
+// it takes at least the longer one.
 #include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "analysis/capture_summary.h"
 #include "analysis/findings/rule.h"
-#include "analysis/host_chain.h"
+#include "analysis/idle/host_chain.h"
+#include "analysis/stages/capture_summary.h"
 #include "base/cut_name.h"
 #include "base/json_path.h"
 #include "base/text.h"

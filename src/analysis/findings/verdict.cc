@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "analysis/busy_row.h"
-#include "analysis/capture_summary.h"
 #include "analysis/findings/findings.h"
-#include "analysis/host_chain.h"
+#include "analysis/idle/busy_row.h"
+#include "analysis/idle/host_chain.h"
+#include "analysis/stages/capture_summary.h"
 #include "base/cut_name.h"
 #include "base/text.h"
 #include "base/units.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "analysis/analysis.h"
-#include "analysis/stages.h"
-#include "analysis/step_markers.h"
+#include "analysis/stages/stages.h"
+#include "analysis/stages/step_markers.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/collectives.h"
 #include "analysis/profile.h"
-#include "analysis/rank_names.h"
 #include "analysis/rank_rows.h"
+#include "analysis/ranks/rank_names.h"
+#include "analysis/structure/collectives.h"
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
@@ -25,8 +25,8 @@
 #include "export/event_walk.h"
 #include "fleet/merge/job_report.h"
 #include "ingest/ingest.h"
-#include "report/fleet.h"
-#include "report/sections.h"
+#include "report/fleet/fleet.h"
+#include "report/sections/sections.h"
 #include "results/json.h"
 #include "results/results.h"
 #include "session/reading/named_model.h"

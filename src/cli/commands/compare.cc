@@ -8,7 +8,7 @@
 #include "base/exit_code.h"
 #include "cli/command.h"
 #include "cli/commands/comparison_inputs.h"
-#include "report/comparison.h"
+#include "report/comparison/comparison.h"
 
 namespace gpuwhy {
 namespace {

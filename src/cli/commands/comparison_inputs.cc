@@ -13,9 +13,9 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/recording_options.h"
-#include "report/comparison.h"
-#include "report/comparison_parts.h"
-#include "report/run_summary.h"
+#include "report/comparison/comparison.h"
+#include "report/comparison/comparison_parts.h"
+#include "report/comparison/run_summary.h"
 
 namespace gpuwhy {
 namespace {

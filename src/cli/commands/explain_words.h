@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "report/glossary.h"
+#include "report/words/glossary.h"
 #include "results/finding.h"
 
 namespace gpuwhy {

@@ -16,8 +16,8 @@
 #include "cli/commands/budgets.h"
 #include "cli/commands/comparison_inputs.h"
 #include "compare/decision.h"
-#include "report/comparison.h"
-#include "report/comparison_parts.h"
+#include "report/comparison/comparison.h"
+#include "report/comparison/comparison_parts.h"
 #include "session/reading/compared_runs.h"
 
 namespace gpuwhy {

@@ -19,7 +19,7 @@
 #include "config/embedded.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
-#include "report/section_parts.h"
+#include "report/document/section_parts.h"
 #include "session/record/run_options.h"
 
 namespace gpuwhy {

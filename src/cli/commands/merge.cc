@@ -24,7 +24,7 @@
 #include "fleet/merge/fleet_report.h"
 #include "fleet/merge/job_report.h"
 #include "fleet/summary/summary_file.h"
-#include "report/fleet.h"
+#include "report/fleet/fleet.h"
 #include "session/writing/rank_folder.h"
 
 namespace gpuwhy {

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "report/section_parts.h"
+#include "report/document/section_parts.h"
 #include "session/reading/memory_fit.h"
 
 namespace gpuwhy {

@@ -11,7 +11,7 @@
 #include "model/llm.h"
 #include "model/lower_bound.h"
 #include "model/placement.h"
-#include "report/document.h"
+#include "report/document/document.h"
 
 namespace gpuwhy {
 

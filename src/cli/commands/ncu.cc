@@ -13,7 +13,7 @@
 #include <regex.h>
 
 #include "analysis/counters/counter_roofline.h"
-#include "analysis/kernel_names.h"
+#include "analysis/names/kernel_names.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/exit_code.h"

@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/findings/findings.h"
-#include "analysis/kernel_names.h"
+#include "analysis/names/kernel_names.h"
 #include "analysis/profile.h"
 #include "base/error.h"
 #include "base/exit_code.h"

@@ -7,14 +7,15 @@
 #include <fmt/format.h>
 
 #include "analysis/profile.h"
+#include "analysis/timeline/timeline.h"
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "cli/json_output.h"
 #include "cli/recording_options.h"
-#include "report/ci.h"
-#include "report/page.h"
-#include "report/sections.h"
+#include "report/comparison/ci.h"
+#include "report/document/page.h"
+#include "report/sections/sections.h"
 #include "results/results.h"
 #include "session/reading/recording.h"
 

@@ -20,7 +20,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/recording_options.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace gpuwhy {
 namespace {

@@ -25,7 +25,7 @@
 #include "cli/commands/comparison_inputs.h"
 #include "cli/commands/run.h"
 #include "config/compose.h"
-#include "report/comparison.h"
+#include "report/comparison/comparison.h"
 #include "results/results.h"
 
 namespace gpuwhy {

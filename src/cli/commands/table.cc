@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "analysis/profile.h"
-#include "analysis/ranges.h"
+#include "analysis/stages/ranges.h"
 #include "api/tables.h"
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -21,7 +21,7 @@
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/recording_options.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace gpuwhy {
 namespace {

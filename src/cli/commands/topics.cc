@@ -11,7 +11,7 @@
 #include "cli/args.h"
 #include "cli/json_output.h"
 #include "cli/recording_options.h"
-#include "report/glossary.h"
+#include "report/words/glossary.h"
 #include "session/reading/recording.h"
 
 namespace gpuwhy {

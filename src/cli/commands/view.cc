@@ -20,7 +20,7 @@
 #include "capture/tools.h"
 #include "cli/command.h"
 #include "ingest/ingest.h"
-#include "report/section_parts.h"
+#include "report/document/section_parts.h"
 
 namespace gpuwhy {
 namespace {

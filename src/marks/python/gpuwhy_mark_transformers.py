@@ -152,7 +152,7 @@ class _Marker:
         return True
 
     def record(self, stage, generation, batch, length):
-        """The step as a record_function with its sums, while PyTorch's profiler runs: src/analysis/step_markers.cc."""
+        """The step as a record_function with its sums, while PyTorch's profiler runs: src/analysis/stages/step_markers.cc."""
         if self.profiler is None or not self.profiler._is_profiler_enabled:
             return None
         try:

@@ -17,7 +17,7 @@
 #include "base/yaml.h"
 #include "bundle/layout.h"
 #include "capture/stale_runs.h"
-#include "report/run_summary.h"
+#include "report/comparison/run_summary.h"
 #include "results/json.h"
 
 namespace gpuwhy {

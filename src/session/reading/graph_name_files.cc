@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/graph_names.h"
+#include "analysis/kernels/graph_names.h"
 #include "base/error.h"
 #include "ingest/ingest.h"
 #include "ingest/kineto/graph_annotations.h"

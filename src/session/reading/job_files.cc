@@ -15,8 +15,9 @@
 
 #include <fmt/format.h>
 
-#include "analysis/clock_alignment.h"
-#include "analysis/rank_names.h"
+#include "analysis/names/rules.h"
+#include "analysis/ranks/clock_alignment.h"
+#include "analysis/ranks/rank_names.h"
 #include "base/error.h"
 #include "base/task_graph.h"
 #include "base/text.h"

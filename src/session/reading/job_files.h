@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "analysis/rank_groups.h"
-#include "analysis/rules.h"
 #include "ingest/ingest.h"
+#include "results/rank_group.h"
 #include "session/reading/graph_name_files.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
+
+struct Rules;
 
 // Throws kUsage for more files than are read together, and for a file that is given twice.
 void check_job_files(const std::vector<std::string>& paths);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/timeline/timeline.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "base/units.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/reading_need.h"
+#include "analysis/timeline/reading_need.h"
 #include "capture/system.h"
 #include "results/diagnostic.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/efficiency.h"
+#include "analysis/efficiency/efficiency.h"
 #include "capture/machine.h"
 #include "capture/system.h"
 #include "session/reading/named_model.h"

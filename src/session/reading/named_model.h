@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/efficiency.h"
+#include "model/efficiency_setup.h"
 #include "model/gpu.h"
 #include "model/llm.h"
 

@@ -12,7 +12,7 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/operators.h"
+#include "analysis/operators/operators.h"
 #include "analysis/profile.h"
 #include "base/error.h"
 #include "base/parse_number.h"

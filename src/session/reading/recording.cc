@@ -10,10 +10,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/busy_row.h"
+#include "analysis/idle/busy_row.h"
+#include "analysis/names/rules_json.h"
 #include "analysis/profile.h"
-#include "analysis/rules_json.h"
-#include "analysis/window.h"
+#include "analysis/stages/window.h"
+#include "analysis/timeline/timeline.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/window_options.h"
+#include "analysis/stages/window_options.h"
 #include "base/json_fwd.h"
 #include "base/pass_timer.h"
 #include "capture/system.h"

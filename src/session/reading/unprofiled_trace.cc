@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/stages/stages.h"
 #include "base/units.h"
 #include "session/reading/nvtx_marks.h"
 

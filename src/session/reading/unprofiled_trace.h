@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "analysis/stages.h"
 #include "capture/nvtx_timer.h"
 #include "capture/trigger.h"
 #include "trace/trace.h"
 
 namespace gpuwhy {
+
+struct Stages;
 
 // A trace of ranges only: stages are then found by the same rules as in a recording.
 Trace trace_of(const TimedRun& run);

@@ -21,7 +21,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "analysis/rank_names.h"
+#include "analysis/ranks/rank_names.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/parse_number.h"

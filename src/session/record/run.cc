@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/rules.h"
+#include "analysis/names/rules.h"
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "report/files.h"
+#include "report/sections/files.h"
 #include "results/rank_summary.h"
 #include "results/results.h"
 

@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/capture_summary.h"
 #include "analysis/profile.h"
+#include "analysis/stages/capture_summary.h"
 #include "bundle/layout.h"
 #include "export/event_walk.h"
 #include "results/results.h"

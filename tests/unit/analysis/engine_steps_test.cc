@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "analysis/efficiency/latencies.h"
 #include "analysis/engine_trace.h"
-#include "analysis/latencies.h"
 #include "analysis/profile.h"
-#include "analysis/steps.h"
+#include "analysis/steps/steps.h"
 #include "base/median.h"
 #include "sanitizers.h"
 #include "testing.h"

@@ -3,7 +3,7 @@
 // Findings on made analyses: waste that was put in is found, to the nanosecond.
 #include "analysis/findings/findings.h"
 
-#include "analysis/busy_row.h"
+#include "analysis/idle/busy_row.h"
 #include "base/json_path.h"
 #include "results/catalog.h"
 #include "testing.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/reading_need.h"
+#include "analysis/timeline/reading_need.h"
 #include "base/units.h"
 #include "testing.h"
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "analysis/model_trace.h"
-#include "analysis/rules_json.h"
+#include "analysis/names/rules_json.h"
 #include "base/json.h"
 #include "config/presets.h"
 #include "testing.h"

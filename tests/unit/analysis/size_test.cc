@@ -2,7 +2,7 @@
 //
 // What a kernel costs in memory, since recordings hold a hundred million of them.
 
-#include "analysis/attribution.h"
+#include "analysis/stages/attribution.h"
 #include "testing.h"
 #include "trace/trace.h"
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "analysis/model_trace.h"
-#include "analysis/rules_json.h"
+#include "analysis/names/rules_json.h"
 #include "config/presets.h"
 #include "testing.h"
 

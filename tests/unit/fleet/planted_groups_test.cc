@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/collectives.h"
+#include "analysis/structure/collectives.h"
 #include "compare/statistics.h"
 #include "fleet/merge/fleet_report.h"
 #include "fleet/merge/job_report.h"

@@ -3,7 +3,7 @@
 // Exports whose numbers cannot be. What they hold otherwise is what tests/golden reads.
 #include <fmt/format.h>
 
-#include "analysis/graph_names.h"
+#include "analysis/kernels/graph_names.h"
 #include "analysis/profile.h"
 #include "ingest/ingest.h"
 #include "made_sqlite.h"

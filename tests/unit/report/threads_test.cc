@@ -9,8 +9,8 @@
 
 #include "analysis/engine_trace.h"
 #include "analysis/model_trace.h"
+#include "analysis/names/rules_json.h"
 #include "analysis/profile.h"
-#include "analysis/rules_json.h"
 #include "base/json.h"
 #include "config/presets.h"
 #include "results/json.h"

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "report/document.h"
+#include "report/document/document.h"
 #include "testing.h"
 
 namespace gpuwhy {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/reading/unprofiled_trace.h"
 
-#include "analysis/stage_times.h"
+#include "analysis/stages/stage_times.h"
 #include "testing.h"
 
 namespace gpuwhy {
