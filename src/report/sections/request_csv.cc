@@ -4,22 +4,11 @@
 #include <fmt/format.h>
 
 #include "analysis/requests/requests.h"
+#include "base/csv.h"
 #include "report/sections/files.h"
 #include "results/results.h"
 
 namespace gpuwhy {
-namespace {
-
-// A text as a CSV field.
-std::string csv_field(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    quoted += c == '"' ? "\"\"" : std::string(1, c);
-  }
-  return quoted + "\"";
-}
-
-}  // namespace
 
 std::string requests_csv(const JoinedRequests& joined) {
   const Requests& requests = joined.requests;
@@ -29,7 +18,7 @@ std::string requests_csv(const JoinedRequests& joined) {
   }
   text += "\n";
   for (std::size_t row = 0; row < requests.size(); ++row) {
-    text += csv_field(requests.id[row]) + "," +
+    text += csv_cell(requests.id[row]) + "," +
             kToldNames[static_cast<std::size_t>(joined.join.told[row])];
     const std::int64_t first_ns = requests.first_token_ns[row];
     text += first_ns == kNoTime ? "," : fmt::format(",{}", first_ns - requests.sent_ns[row]);
@@ -54,10 +43,9 @@ std::string late_tokens_csv(const JoinedRequests& joined) {
   std::string text = "id,token,gap_ns,cause,step,detail\n";
   for (std::size_t i = 0; i < std::min(kMostLines, joined.late.tokens.size()); ++i) {
     const LateToken& late = joined.late.tokens[i];
-    text +=
-        fmt::format("{},{},{},{},{},{}\n", csv_field(joined.requests.id[late.row]), late.token,
-                    late.gap_ns, kStutterCauseNames[static_cast<std::size_t>(late.cause)],
-                    late.step == kNone ? "" : std::to_string(late.step), csv_field(late.detail));
+    text += fmt::format("{},{},{},{},{},{}\n", csv_cell(joined.requests.id[late.row]), late.token,
+                        late.gap_ns, kStutterCauseNames[static_cast<std::size_t>(late.cause)],
+                        late.step == kNone ? "" : std::to_string(late.step), csv_cell(late.detail));
   }
   return text;
 }
