@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "ingest/operators_csv.h"
+#include "results/operator.h"
 
 namespace gpuwhy {
 

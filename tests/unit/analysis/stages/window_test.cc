@@ -318,7 +318,7 @@ TEST(Window, OfAnyKindKeepsTheLaws) {
       EXPECT_EQ(row.sum_ns(), row.window_ns);
     }
     for (const StageInstance& instance : made.stages.instances) {
-      EXPECT_GE(instance.start_ns, window.start_ns);
+      EXPECT_GE(instance.start_ns, window.start_ns());
       EXPECT_LE(instance.start_ns, instance.end_ns);
     }
   }

@@ -9,6 +9,7 @@
 #include "analysis/efficiency/latencies.h"
 #include "analysis/idle/busy_row.h"
 #include "analysis/operators/operators.h"
+#include "analysis/timeline/timeline.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_path.h"

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "analysis/profile.h"
+#include "analysis/timeline/timeline.h"
 #include "base/gzip_base64.h"
 #include "base/json.h"
 #include "base/sha256.h"

@@ -3,6 +3,7 @@
 // What a reader who has never seen a trace is told: what ran, how fast, what it is worth.
 #include "report/words/plain_words.h"
 
+#include "analysis/timeline/timeline.h"
 #include "base/json.h"
 #include "report/document/document.h"
 #include "report/document/page.h"

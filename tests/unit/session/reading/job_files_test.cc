@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile.h"
 #include "session/reading/recording.h"
 #include "temporary.h"
 #include "testing.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/reading/operator_table.h"
 
+#include "analysis/profile.h"
 #include "base/file.h"
 #include "bundle/layout.h"
 #include "temporary.h"

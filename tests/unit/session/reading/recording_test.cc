@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile.h"
 #include "base/json.h"
 #include "temporary.h"
 #include "testing.h"
