@@ -53,7 +53,7 @@ bool is_same_fix(Fix one, Fix other) {
   const auto compiles = [](Fix fix) {
     return fix == Fix::kCompile || fix == Fix::kCompileWithGraphs;
   };
-  return one != Fix::kNone && (one == other || (compiles(one) && compiles(other)));
+  return one != Fix::kNoFix && (one == other || (compiles(one) && compiles(other)));
 }
 
 std::string_view fix_words(Fix fix) {

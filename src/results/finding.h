@@ -55,13 +55,13 @@ using Bound =
     std::variant<std::monostate, AllOf, Difference, Product, BeyondLongerChain, std::string>;
 
 // A change that solves more than one finding.
-enum class Fix : std::uint8_t { kNone, kCompile, kCompileWithGraphs, kPinMemory };
+enum class Fix : std::uint8_t { kNoFix, kCompile, kCompileWithGraphs, kPinMemory };
 bool is_same_fix(Fix one, Fix other);
 // "torch.compile".
 std::string_view fix_words(Fix fix);
 
 struct Advice {
-  Fix fix = Fix::kNone;
+  Fix fix = Fix::kNoFix;
   std::string text = {};                  // what to do
   std::string more = {};                  // what beside that: it follows the text
   std::optional<FindingId> same_as = {};  // a finding above has the same fix

@@ -24,7 +24,7 @@ enum class FindingId : std::uint8_t {
   kUnfusedAttention, kFlashAttention2, kLayoutConversion, kEmptySms, kGemmOffTensorCores, kFusion,
   kSampling, kKvCacheCopy, kDecodeOffMemoryRoof, kPrefillOffComputeRoof, kLowOccupancy,
   kAttentionOffRoof, kGemvMemoryBound, kProfilerOverhead, kFirstRangeStretch, kFewKernels,
-  kLargestPart, kOtherFamily, kOtherGpuUsers, kClocksNotLocked,
+  kLargestPart, kOtherFamilies, kOtherGpuUsers, kClocksNotLocked,
   kUnknown,  // of a file that a later version wrote
 };
 // clang-format on
@@ -180,7 +180,7 @@ inline constexpr std::array<FindingInfo, kNumFindings + 1> kFindingInfo = [] {
       {kLargestPart, kNote, "largest_part", "Where most of the kernel time goes", "", "",
        "Nothing stands out, so the largest kernel family and kernel are named.", "Kernel time by family.",
        "Name the model (--model) or measure the kernel with ncu (gpuwhy ncu plan)."},
-      {kOtherFamily, kNote, "other_family", "Kernels that gpuwhy does not know", "", "",
+      {kOtherFamilies, kNote, "other_family", "Kernels that gpuwhy does not know", "", "",
        "More than 10 % of the time is in kernels of unknown families.", "Kernel names that no rule matches.", "Add their names to a rules file: --rules FILE."},
       {kOtherGpuUsers, kNote, "other_gpu_users", "Other programs use the GPU", "", "",
        "Other processes used the GPUs when the run began.", "nvidia-smi at the start of the run.", "Run alone, or choose another GPU with CUDA_VISIBLE_DEVICES."},

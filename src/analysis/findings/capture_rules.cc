@@ -218,7 +218,7 @@ void check_other_family(const FindingContext& context) {
   if (context.analysis.unmatched_names.empty()) {
     return;
   }
-  Finding& finding = context.note(FindingId::kOtherFamily);
+  Finding& finding = context.note(FindingId::kOtherFamilies);
   finding.sentence = "kernels of unknown families take more than 10 % of the time";
   finding.advice.text = "add their names to a rules file: --rules FILE";
   finding.evidence = {"families[family=other].total_ns",

@@ -291,7 +291,7 @@ Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
       [](const Finding& one) { return one.is_blocker && one.id == FindingId::kFewKernels; });
   if (is_next_to_none) {
     std::erase_if(findings.found, [](const Finding& one) {
-      return one.saving_ns > 0 || one.id == FindingId::kOtherFamily ||
+      return one.saving_ns > 0 || one.id == FindingId::kOtherFamilies ||
              one.id == FindingId::kAllocation;
     });
   }

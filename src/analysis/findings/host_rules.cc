@@ -444,7 +444,7 @@ void check_blocked_calls(const FindingContext& context, const LedgerRow& row,
           ? "pin the host memory: a copy from pageable memory is staged by the CPU"
           : "look at what else the process does then: another thread in the driver, a full launch "
             "queue, module loading";
-  finding.advice.fix = is_copy ? Fix::kPinMemory : Fix::kNone;
+  finding.advice.fix = is_copy ? Fix::kPinMemory : Fix::kNoFix;
 }
 
 // Loading and compiling happen once: no step is faster without them, but a reader of the

@@ -229,7 +229,7 @@ Advice fusion_advice(const FindingContext& context, const KernelChains& chains,
                 : !workload.engine.empty() ? "fuse them: the engine's compiled mode"
                 : workload.is_pytorch      ? "fuse them: torch.compile"
                                            : "fuse them into one kernel";
-  advice.fix = workload.engine.empty() && workload.is_pytorch ? Fix::kCompile : Fix::kNone;
+  advice.fix = workload.engine.empty() && workload.is_pytorch ? Fix::kCompile : Fix::kNoFix;
   if (path != nullptr && is_known) {
     const std::int64_t saving_ns =
         std::min(chains.row_ns - chains.row_fused_ns, row[Bucket::kCompute]);

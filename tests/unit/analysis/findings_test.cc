@@ -561,8 +561,9 @@ TEST(Findings, KernelsThatOverlapSaveNoMoreThanTheyTook) {
 TEST(Findings, SharesAreOfThePartTheySpeakOf) {
   Analysis analysis = analysis_with({}, "startup");
   analysis.capture.duration_ns = 10'000'000'000;
-  analysis.ledgers.push_back(
-      analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "steady").ledgers[0]);
+  const Analysis steady = analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "steady");
+  analysis.ledgers.push_back(steady.ledgers[0]);
+  analysis.idle_causes = steady.idle_causes;
   const Findings findings = findings_of(analysis, {});
   ASSERT_THAT(ids_of(findings), ElementsAre("launch_bound"));
   EXPECT_THAT(findings.found[0].sentence, HasSubstr("(20.0 %) in the steady phase"));

@@ -938,7 +938,7 @@ TEST(Terminal, NoSentenceIsWiderThanTheWindow) {
 TEST(Report, WhatACpuProgramLacksIsSaidOnce) {
   const std::string text = markdown_text(report_document(Results{}, {}));
   EXPECT_THAT(text, HasSubstr("no GPU activity was recorded, so these sections are empty: Profiler "
-                              "overhead, MFU, Where GPU time goes, by stage"));
+                              "overhead, Where GPU time goes, by stage, MFU"));
   EXPECT_THAT(text, Not(HasSubstr("## Top Kernels")));
   EXPECT_THAT(markdown_text(report_document(whole_metrics(), {})), HasSubstr("## Top Kernels"));
 }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "analysis/findings/findings.h"
 #include "analysis/profile.h"
 #include "analysis/timeline/timeline.h"
 #include "base/gzip_base64.h"
@@ -162,6 +163,7 @@ TEST(Page, StaysBelowItsBudget) {
 TEST(Page, SaysThatThereIsNothing) {
   Analysis analysis;
   analysis.absent = "the nsys pass was left out";
+  analysis.verdict = verdict_of(analysis);
   const std::string page = page_of(analysis);
   EXPECT_THAT(page, HasSubstr("There is no recording"));
 }
