@@ -17,7 +17,6 @@
 
 namespace gpuwhy {
 
-inline constexpr Field kPlain = {};
 inline constexpr Field kMaybe = maybe("");  // null where it is empty, 0 or unknown
 
 // Time in collectives, in three parts that sum to it. The shortest duration over the ranks of a
@@ -33,7 +32,7 @@ struct CollectiveTime {
 template <typename F>
 void describe(const CollectiveTime*, F&& f) {
   using T = CollectiveTime;
-  fields(f, kPlain, "total_ns", &T::total_ns, "transfer_ns", &T::transfer_ns, "waiting_ns",
+  fields(f, kInherited, "total_ns", &T::total_ns, "transfer_ns", &T::transfer_ns, "waiting_ns",
          &T::waiting_ns, "alone_ns", &T::alone_ns);
 }
 
@@ -45,7 +44,7 @@ struct GroupCollectives : CollectiveTime {
 template <typename F>
 void describe(const GroupCollectives* row, F&& f) {
   describe(static_cast<const CollectiveTime*>(row), f);
-  f("num", &GroupCollectives::num, kPlain);
+  f("num", &GroupCollectives::num, kInherited);
 }
 
 // The same of the job.
@@ -59,7 +58,7 @@ template <typename F>
 void describe(const JobCollectives* row, F&& f) {
   using T = JobCollectives;
   describe(static_cast<const GroupCollectives*>(row), f);
-  fields(f, kPlain, "num_alone", &T::num_alone, "num_mismatched", &T::num_mismatched,
+  fields(f, kInherited, "num_alone", &T::num_alone, "num_mismatched", &T::num_mismatched,
          "communicators_by", &T::communicators_by);
 }
 
@@ -90,8 +89,8 @@ struct LateParts {
 template <typename F>
 void describe(const LateParts*, F&& f) {
   using T = LateParts;
-  fields(f, kPlain, "compute_ns", &T::compute_ns, "host_ns", &T::host_ns, "copy_ns", &T::copy_ns,
-         "network_ns", &T::network_ns);
+  fields(f, kInherited, "compute_ns", &T::compute_ns, "host_ns", &T::host_ns, "copy_ns",
+         &T::copy_ns, "network_ns", &T::network_ns);
 }
 
 // Why a rank is slow: its kernels compared with the mean of all other ranks.
@@ -111,10 +110,10 @@ template <typename F>
 void describe(const StragglerCause* row, F&& f) {
   using T = StragglerCause;
   if (row != nullptr && !row->absent.empty()) {
-    f("absent", &T::absent, kPlain);
+    f("absent", &T::absent, kInherited);
     return;
   }
-  fields(f, kPlain, "stage", &T::stage, "kernel", &T::kernel, "kernel_excess_ns",
+  fields(f, kInherited, "stage", &T::stage, "kernel", &T::kernel, "kernel_excess_ns",
          &T::kernel_excess_ns, "kernel_ratio", &T::kernel_ratio, "kernel_share_fraction",
          &T::own_share_fraction, "excess_ns", &T::excess_ns, "compute_ratio", &T::compute_ratio);
 }
@@ -149,19 +148,19 @@ struct RankVerdict {
 template <typename F>
 void describe(const RankVerdict* row, F&& f) {
   using T = RankVerdict;
-  f("rank", &T::rank, kPlain);
+  f("rank", &T::rank, kInherited);
   fields(f, kMaybe, "node", &T::node, "gpu", &T::gpu, "recorded_by", &T::recorded_by);
-  fields(f, kPlain, "exit_code", &T::exit_code, "own_ns", &T::own_ns, "deviation_fraction",
+  fields(f, kInherited, "exit_code", &T::exit_code, "own_ns", &T::own_ns, "deviation_fraction",
          &T::deviation_fraction, "collectives", &T::collectives, "met", &T::num_met, "last",
          &T::num_last, "caused_ns", &T::caused_ns, "blamed_ns", &T::blamed_ns, "lost_ns",
          &T::lost_ns, "network_ns", &T::network_ns, "straggler", &T::is_straggler);
   // Only a straggler has the keys that follow.
   if (row == nullptr || row->is_straggler) {
-    f("cause", &T::cause, kPlain);
+    f("cause", &T::cause, kInherited);
     if (row == nullptr || row->parts) {
-      f("excess", &T::parts, kPlain);
+      f("excess", &T::parts, kInherited);
     }
-    f("reason", &T::reason, kPlain);
+    f("reason", &T::reason, kInherited);
   }
 }
 
@@ -173,7 +172,7 @@ struct StageDeviation {
 
 template <typename F>
 void describe(const StageDeviation*, F&& f) {
-  fields(f, kPlain, "stage", &StageDeviation::stage, "deviation_fractions",
+  fields(f, kInherited, "stage", &StageDeviation::stage, "deviation_fractions",
          &StageDeviation::fractions);
 }
 
@@ -187,7 +186,7 @@ struct FleetHeat {
 template <typename F>
 void describe(const FleetHeat*, F&& f) {
   using T = FleetHeat;
-  fields(f, kPlain, "ranks", &T::ranks, "nodes", &T::nodes, "stages", &T::stages);
+  fields(f, kInherited, "ranks", &T::ranks, "nodes", &T::nodes, "stages", &T::stages);
 }
 
 // A node or a GPU model.
@@ -203,7 +202,7 @@ struct GroupSpread {
 template <typename F>
 void describe(const GroupSpread*, F&& f) {
   using T = GroupSpread;
-  fields(f, kPlain, "name", &T::name, "ranks", &T::num_ranks, "deviation_fraction",
+  fields(f, kInherited, "name", &T::name, "ranks", &T::num_ranks, "deviation_fraction",
          &T::deviation_fraction, "worst_rank", &T::worst_rank, "outlier", &T::is_outlier);
 }
 
@@ -236,9 +235,9 @@ template <typename F>
 void describe(const JobGroup*, F&& f) {
   using T = JobGroup;
   f("kind", &T::kind, kMaybe);
-  fields(f, kPlain, "evidence", &T::evidence, "communicator", &T::communicator);
+  fields(f, kInherited, "evidence", &T::evidence, "communicator", &T::communicator);
   fields(f, kMaybe, "ranks", &T::ranks, "size", &T::size);
-  fields(f, kPlain, "present", &T::num_present, "calls", &T::num_calls, "collectives",
+  fields(f, kInherited, "present", &T::num_present, "calls", &T::num_calls, "collectives",
          &T::collectives, "late_rank", &T::late_rank, "last", &T::num_last, "lost_ns", &T::lost_ns);
 }
 
@@ -252,9 +251,9 @@ struct FleetPart : PartRow {
 template <typename F>
 void describe(const FleetPart*, F&& f) {
   using T = FleetPart;
-  fields(f, kPlain, "pass", &T::pass, "block", &T::block, "part", &T::part);
-  f("ranks", &T::num_ranks, in(kFormRanks, kPlain, "num_ranks"));
-  fields(f, kPlain, "passes", &T::passes, "launches", &T::launches, "total_ns", &T::total_ns);
+  fields(f, kInherited, "pass", &T::pass, "block", &T::block, "part", &T::part);
+  f("ranks", &T::num_ranks, in(kFormRanks, kInherited, "num_ranks"));
+  fields(f, kInherited, "passes", &T::passes, "launches", &T::launches, "total_ns", &T::total_ns);
   fields(f, kInSummary, "slowest_ns", &T::slowest_ns, "slowest_rank", &T::slowest_rank);
 }
 
@@ -276,7 +275,7 @@ struct KernelOutlier {
 template <typename F>
 void describe(const KernelOutlier*, F&& f) {
   using T = KernelOutlier;
-  fields(f, kPlain, "kernel", &T::kernel, "stage", &T::stage, "family", &T::family, "ranks",
+  fields(f, kInherited, "kernel", &T::kernel, "stage", &T::stage, "family", &T::family, "ranks",
          &T::num_ranks, "slow_ranks", &T::num_slow, "mean_ns", &T::mean_ns, "slow_ratio",
          &T::slow_ratio, "excess_ns", &T::excess_ns, "worst_rank", &T::worst_rank);
 }
@@ -299,7 +298,7 @@ std::string range_text(std::int64_t first, std::int64_t last);  // "7", "0-7"
 
 template <typename F>
 void describe(const AttemptRanks*, F&& f) {
-  fields(f, kPlain, "attempt", &AttemptRanks::attempt, "ranks", &AttemptRanks::ranks);
+  fields(f, kInherited, "attempt", &AttemptRanks::attempt, "ranks", &AttemptRanks::ranks);
 }
 
 // A rank whose program failed.
@@ -310,7 +309,7 @@ struct FailedRank {
 
 template <typename F>
 void describe(const FailedRank*, F&& f) {
-  fields(f, kPlain, "rank", &FailedRank::rank, "exit_code", &FailedRank::exit_code);
+  fields(f, kInherited, "rank", &FailedRank::rank, "exit_code", &FailedRank::exit_code);
 }
 
 // A rank without a recording, though one was asked for.
@@ -321,7 +320,7 @@ struct UnrecordedRank {
 
 template <typename F>
 void describe(const UnrecordedRank*, F&& f) {
-  fields(f, kPlain, "rank", &UnrecordedRank::rank, "reason", &UnrecordedRank::reason);
+  fields(f, kInherited, "rank", &UnrecordedRank::rank, "reason", &UnrecordedRank::reason);
 }
 
 // Which ranks are there, missing, unfinished or failed.
@@ -341,9 +340,9 @@ struct RankPresence {
 template <typename F>
 void describe(const RankPresence*, F&& f) {
   using T = RankPresence;
-  f("present", &T::num_present, kPlain);
+  f("present", &T::num_present, kInherited);
   f("expected", &T::num_expected, kMaybe);
-  fields(f, kPlain, "num_missing", &T::num_missing, "missing", &T::missing, "unfinished",
+  fields(f, kInherited, "num_missing", &T::num_missing, "missing", &T::missing, "unfinished",
          &T::unfinished, "unreadable", &T::unreadable, "failed", &T::failed, "not_recorded",
          &T::not_recorded, "earlier_attempts", &T::earlier_attempts, "recorded_by",
          &T::recorded_by);
@@ -378,7 +377,7 @@ template <typename F>
 void describe(const FleetReport*, F&& f) {
   using T = FleetReport;
   f("run_id", &T::run_id, kMaybe);
-  fields(f, kPlain, "attempt", &T::attempt, "ranks", &T::presence, "quantity", &T::quantity,
+  fields(f, kInherited, "attempt", &T::attempt, "ranks", &T::presence, "quantity", &T::quantity,
          "num_measured", &T::num_measured, "lateness", &T::lateness, "collectives", &T::collectives,
          "rank_table", &T::rank_table, "nodes", &T::nodes, "gpus", &T::gpus, "kernels", &T::kernels,
          "groups", &T::groups, "parts", &T::parts, "heat", &T::heat);

@@ -262,19 +262,27 @@ ReportTable launches_table(const Counters& counters, const std::vector<EqualLaun
   for (const EqualLaunches& group : groups) {
     const CounterResult& longest = *group.longest;
     ReportRow& row = table.rows.emplace_back();
-    const auto add = [&](CellValue value) {
-      row.cells.push_back({std::move(value), table.columns[row.cells.size()].unit, ""});
+    const auto next = [&]() -> CellValue& {
+      const CellFormat unit = table.columns[row.cells.size()].unit;
+      return row.cells.emplace_back(ReportValue{{}, unit, ""}).value;
     };
-    add(std::int64_t{longest.id});
-    add(group.num_timed > 0 ? CellValue(group.total_ns) : CellValue());
-    add(static_cast<std::int64_t>(group.num_launches));
-    for (const auto& [label, name] : kShares) {
-      const auto percent = number_of(counters, longest, name);
-      add(percent ? CellValue(*percent / 100) : CellValue());
+    next() = std::int64_t{longest.id};
+    CellValue& time = next();
+    if (group.num_timed > 0) {
+      time = group.total_ns;
     }
-    const BoundBy bound = judged(counters, longest, gpus).bound;
-    add(bound == BoundBy::kUnknown ? CellValue() : CellValue(std::string(bound_name(bound))));
-    add(bare_kernel_name(name_of(counters, longest)));
+    next() = static_cast<std::int64_t>(group.num_launches);
+    for (const auto& [label, name] : kShares) {
+      CellValue& share = next();
+      if (const auto percent = number_of(counters, longest, name)) {
+        share = *percent / 100;
+      }
+    }
+    CellValue& bound_by = next();
+    if (const BoundBy bound = judged(counters, longest, gpus).bound; bound != BoundBy::kUnknown) {
+      bound_by = std::string(bound_name(bound));
+    }
+    next() = bare_kernel_name(name_of(counters, longest));
     row.detail = detail_text(counters, longest, gpus);
   }
   return table;

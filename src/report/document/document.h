@@ -78,8 +78,8 @@ struct ReportColumn {
 // One row of a table.
 struct ReportRow {
   std::vector<ReportValue> cells;
-  std::string detail;   // more on this row, in words
-  bool is_sum = false;  // of the rows above
+  std::string detail = {};  // more on this row, in words
+  bool is_sum = false;      // of the rows above
 };
 
 // Rows under columns, in the order in which they are shown.
