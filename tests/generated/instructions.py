@@ -34,7 +34,7 @@ def counted(argv, directory):
     passes = dict.fromkeys(PASSES, 0)
     for name, function in PASSES.items():
         for line in listed.splitlines():
-            found = re.match(rf"\s*([\d,]+) .*:gpuwhy::{function}\(", line)
+            found = re.match(rf"\s*([\d,]+) .*:gpuwhy::{function}(?:\[abi:\w+\])?\(", line)
             if found:
                 passes[name] = max(passes[name], int(found[1].replace(",", "")))
     return total, passes
@@ -53,8 +53,9 @@ def measure(program, make_trace):
         trace = directory / "small.sqlite"
         subprocess.run([make_trace, trace, "2000"], check=True, stdout=subprocess.DEVNULL)
         figures["small analysis"] = counted([program, "analyze", trace, "--threads", "1"], directory)[0]
+    for name, function in PASSES.items():
+        assert results[0][name] > 0, f"no function {function} was counted: are there symbols in the program?"
     for name in ("load", "analysis"):
-        assert results[0][name] > 0, f"no function {PASSES[name]} was counted: are there symbols in the program?"
         figures[f"{name}, one kernel"] = round((results[1][name] - results[0][name]) / (SIZES[1] - SIZES[0]))
     figures["findings"] = results[1]["findings"]
     figures["report"] = results[1]["report"]
